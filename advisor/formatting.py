@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 HOURS_PER_YEAR = 8760.0
 
@@ -70,6 +70,16 @@ def as_given(value: float) -> str:
     if "e+" in text and abs(rounded) < _EXPONENT_FROM:
         return f"{rounded:,.0f}"
     return _short_exponent(text)
+
+
+def in_few_digits(value: float, as_written: Callable[[float], str] = as_given) -> str:
+    """As given; of more than three digits, which nobody gives for a range, the first two.
+
+    >>> in_few_digits(0.125), in_few_digits(0.0173913), in_few_digits(1500.0)
+    ('0.125', '0.017', '1,500')
+    """
+    is_short = value == float(f"{value:.2e}")
+    return as_written(value) if is_short else significant(value)
 
 
 def _short_exponent(text: str) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from _pytest.doctest import DoctestModule
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # Chains of other tests, whose rules may be changed, are not kept for other processes.
 os.environ["ADVISOR_CHAINS"] = "off"
@@ -133,7 +133,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # An example's time depends on the load of the machine, not on the code's correctness.
-settings.register_profile("advisor", settings(), deadline=None)
+settings.register_profile(
+    "advisor", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("advisor")
 
 

@@ -17,11 +17,12 @@ from advisor.cli.commands import check_output_path
 from advisor.errors import InputError
 from advisor.files import replace_file, write_new_files
 from advisor.rendering import FileLines, file_lines
+from patience import PATIENCE_S
 
 TWO = {"a.sh": file_lines(["first"]), "b.json": file_lines(["second"])}
 
 
-def within(seconds: float, work: Any, *arguments: Any) -> BaseException | None:
+def ended(work: Any, *arguments: Any) -> BaseException | None:
     """Run a function in a thread that may hang; return what it raised."""
     raised: list[BaseException] = []
 
@@ -33,7 +34,7 @@ def within(seconds: float, work: Any, *arguments: Any) -> BaseException | None:
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    thread.join(seconds)
+    thread.join(PATIENCE_S)
     assert not thread.is_alive(), "it hangs"
     return raised[0] if raised else None
 
@@ -46,8 +47,8 @@ def test_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
     """Neither the check nor the writing waits for a pipe, and the pipe stays."""
     pipe = tmp_path / "report.html"
     os.mkfifo(pipe)
-    assert isinstance(within(5, check_output_path, pipe), InputError)
-    assert isinstance(within(5, replace_file, pipe, b"x"), InputError)
+    assert isinstance(ended(check_output_path, pipe), InputError)
+    assert isinstance(ended(replace_file, pipe, b"x"), InputError)
     assert stat.S_ISFIFO(pipe.stat().st_mode)
     assert left(tmp_path) == ["report.html"]
 
@@ -58,8 +59,8 @@ def test_a_device_is_refused(device: str, tmp_path: Path) -> None:
     link = tmp_path / "report.html"
     link.symlink_to(device)
     for path in (Path(device), link):
-        assert isinstance(within(5, check_output_path, path), InputError)
-        assert isinstance(within(5, replace_file, path, b"x"), InputError)
+        assert isinstance(ended(check_output_path, path), InputError)
+        assert isinstance(ended(replace_file, path, b"x"), InputError)
     assert stat.S_ISCHR(os.stat(device).st_mode)
     assert link.is_symlink()
 
@@ -186,13 +187,13 @@ sys.exit(command.main(["cards"]))
 
 def test_a_terminated_command_leaves_no_part(tmp_path: Path) -> None:
     """SIGTERM while the file is written removes the temporary file."""
-    ended = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", KILLED, str(tmp_path / "page.html")],
         capture_output=True,
         check=False,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
-    assert ended.returncode == 128 + signal.SIGTERM, ended.stderr
+    assert done.returncode == 128 + signal.SIGTERM, done.stderr
     assert left(tmp_path) == []
 
 

@@ -58,7 +58,7 @@ class Candidate:
     @property
     def unmet(self) -> tuple[str, ...]:
         """Goals that are not met."""
-        return tuple(goal for goal, met in self.meets.items() if not met)
+        return tuple(goal for goal, is_met in self.meets.items() if not is_met)
 
     @cached_property
     def risks(self) -> tuple[Finding, ...]:
@@ -87,7 +87,7 @@ class Candidate:
             if intervals:
                 low, high = self.reliability.interval(measure)
                 line[f"{measure}_low"], line[f"{measure}_high"] = low, high
-        line |= {f"meets_{goal}": met for goal, met in self.meets.items()}
+        line |= {f"meets_{goal}": is_met for goal, is_met in self.meets.items()}
         return line | {"meets_all": self.meets_all}
 
     def short_row(self) -> dict[str, object]:
@@ -181,11 +181,11 @@ def _losing_a_rack(
     config: Config, cluster: Brokers, rack_share: int, racks: Collection[str | None] | None
 ) -> Survival:
     """Return the effect of losing a rack; writes stop if its controllers were needed."""
-    after = survival(rack_share, config)
-    held = set(cluster.brokers.values()) if racks is None else racks
-    if fatal_racks(getattr(cluster, "controllers", None), held):
-        return replace(after, writable=False, writable_while_patching=False)
-    return after
+    effect = survival(rack_share, config)
+    racks_with_replicas = set(cluster.brokers.values()) if racks is None else racks
+    if fatal_racks(getattr(cluster, "controllers", None), racks_with_replicas):
+        return replace(effect, writable=False, writable_while_patching=False)
+    return effect
 
 
 def goals_for(candidate: Candidate) -> str:

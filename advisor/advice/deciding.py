@@ -59,8 +59,8 @@ def evaluated_once(evaluated: Evaluate) -> Evaluate:
     ) -> Reliability:
         key = config, load, placement
         if key not in results:
-            where = {} if placement is None else {"placement": placement}
-            results[key] = evaluated(cluster, config, model, load, **where)
+            placed = {} if placement is None else {"placement": placement}
+            results[key] = evaluated(cluster, config, model, load, **placed)
         return results[key]
 
     return remembered
@@ -252,8 +252,8 @@ def _usual(situation: Situation) -> Config:
     config = Config(kafka_version=situation.version, **situation.settings)
     if not config.rules.unclean_only:
         config = config.changed(unclean_leader_election_enable=False)
-    least = max(factor - 1, 1) if config.rules.min_isr_supported else 1
-    return config.changed(replication_factor=factor, min_insync_replicas=least)
+    min_isr = max(factor - 1, 1) if config.rules.min_isr_supported else 1
+    return config.changed(replication_factor=factor, min_insync_replicas=min_isr)
 
 
 def _smallest(topic: Topic, config: Config) -> Config:
@@ -283,9 +283,9 @@ class _Planned:
         """RF to replicas."""
 
         def planned(factor: int) -> Placement:
-            after = {move.partition: move.after for move in self.moves(topic, factor)}
+            moved = {move.partition: move.after for move in self.moves(topic, factor)}
             return tuple(
-                after.get(partition.index, partition.held)[:factor]
+                moved.get(partition.index, partition.held)[:factor]
                 for partition in topic.partitions
             )
 
@@ -335,8 +335,8 @@ def surviving(survive: str | None, cluster: Cluster) -> Callable[[Setting], bool
             racks = {cluster.brokers[broker] for replicas in placed for broker in replicas}
             if fatal_racks(cluster.controllers, racks):
                 return False
-        after = survival(share, setting.config)
-        return after.without_loss and after.writable
+        effect = survival(share, setting.config)
+        return effect.without_loss and effect.writable
 
     return survives
 

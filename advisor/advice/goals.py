@@ -124,8 +124,8 @@ class Goals(FieldTable):
     @property
     def limits(self) -> dict[str, float]:
         """Limit of each measure that has one."""
-        given = {name: getattr(self, name, None) for name in measure_table.goals()}
-        return {name: limit for name, limit in given.items() if limit is not None}
+        limits = {name: getattr(self, name, None) for name in measure_table.goals()}
+        return {name: limit for name, limit in limits.items() if limit is not None}
 
     @property
     def requirements(self) -> Requirements:
@@ -135,23 +135,23 @@ class Goals(FieldTable):
     @property
     def sentence(self) -> str:
         """The goals as one sentence."""
-        parts = []
+        clauses = []
         if self.loss_probability_per_year is not None:
             limit = limit_words(self.loss_probability_per_year)
-            parts.append(_loss_words(limit))
+            clauses.append(_loss_words(limit))
         if self.acked_records_lost_per_year is not None:
             limit = significant(self.acked_records_lost_per_year)
-            parts.append(f"at most {limit} acknowledged records lost a year")
-        for name, what in (("write", "writes refused"), ("read", "reads refused")):
+            clauses.append(f"at most {limit} acknowledged records lost a year")
+        for name, refusals in (("write", "writes refused"), ("read", "reads refused")):
             share = getattr(self, f"{name}_unavailability")
             if share is not None:
-                parts.append(f"{what} at most {time_per_year(share)}")
+                clauses.append(f"{refusals} at most {time_per_year(share)}")
         if self.records_refused_per_year is not None:
             limit = significant(self.records_refused_per_year)
-            parts.append(f"at most {limit} failed sends a year")
+            clauses.append(f"at most {limit} failed sends a year")
         if self.survive is not None:
-            parts.append(f"no data loss and no refused writes when one {self.survive} is lost")
-        return f"Goals: {listed(parts) or 'none'}."
+            clauses.append(f"no data loss and no refused writes when one {self.survive} is lost")
+        return f"Goals: {listed(clauses) or 'none'}."
 
     def to_dict(self) -> dict[str, float | str | None]:
         """Return every goal by name as plain JSON data; None where there is no limit.

@@ -108,13 +108,13 @@ def monthly_cost(
     if cost.bytes_per_second_between_racks is None:
         raise InputError("the rack of a broker is not known, so traffic between zones is not")
     zones = len(result.cluster.racks)
-    written = result.load.records_per_second * result.load.record_bytes
+    bytes_per_second = result.load.records_per_second * result.load.record_bytes
     factor = result.config.replication_factor or 1
-    near = min(factor, zones) if fetch_from_nearest else 1
-    abroad = (zones - 1 + consumers * (zones - near)) / zones * written
+    readers_zones = min(factor, zones) if fetch_from_nearest else 1
+    crossing_bytes = (zones - 1 + consumers * (zones - readers_zones)) / zones * bytes_per_second
     monthly = _SECONDS_PER_MONTH / _BYTES_PER_GB * prices.between_zones_usd_per_gb
     return MonthlyCost(
         cost.bytes_stored / _BYTES_PER_GB * headroom * prices.storage_usd_per_gb_month,
         cost.bytes_per_second_between_racks * monthly,
-        abroad * monthly,
+        crossing_bytes * monthly,
     )

@@ -101,20 +101,20 @@ class Situation:
             by their partitions, or that of each.
         """
         version, version_note = version_of(cluster, kafka_version)
-        chosen = tuple(cluster.topics) if topics is None else tuple(map(cluster.topic, topics))
+        selected = tuple(cluster.topics) if topics is None else tuple(map(cluster.topic, topics))
         controller = controller_of(cluster, version)
         notes = [*cluster.remarks, version_note, controller_note(cluster, version)]
         of_each = None
         load_is_given = load is not None
         if load is None:
             of_each = Workload()
-            load, load_note = assumed_load(chosen)
+            load, load_note = assumed_load(selected)
             notes.append(load_note)
         elif not shared:
             of_each = load
-        if chosen and "acks" not in (producer or {}):
+        if selected and "acks" not in (producer or {}):
             notes.append("Producers were assumed to use acks=all.")
-        endless = [topic.name for topic in chosen if kept_for_ever(topic)]
+        endless = [topic.name for topic in selected if kept_for_ever(topic)]
         if endless:
             notes.append(
                 "Records that retention.ms keeps forever were assumed to be kept "
@@ -126,7 +126,7 @@ class Situation:
             mode=str(Config(kafka_version=version, **controller).mode),
             controllers=cluster.controllers,
             load=load,
-            topics=chosen,
+            topics=selected,
             of_each=of_each,
             controller=controller,
             producer=producer or {},
@@ -153,7 +153,9 @@ class Situation:
         """Return a topic's traffic, its partitions and its retention."""
         if self.of_each is not None:
             return load_of(topic, self.of_each)
-        sharing = sum(len(other.partitions) for other in topics_under_load(self.topics))
+        sharing = sum(
+            len(topic_of_load.partitions) for topic_of_load in topics_under_load(self.topics)
+        )
         share = self.load.records_per_second * len(topic.partitions) / sharing
         return replace(load_of(topic, self.load), records_per_second=share)
 
@@ -162,11 +164,11 @@ def assumed_load(topics: Sequence[Topic]) -> tuple[Workload, str]:
     """Return the default load times the number of non-internal topics, and a note on it."""
     user_topics = [topic for topic in topics if not topic.internal]
     partitions = sum(len(topic.partitions) for topic in user_topics) or 1
-    usual, number = Workload(), len(user_topics) or 1
-    rate = usual.records_per_second * number
-    load = replace(usual, records_per_second=rate, partitions=partitions)
+    default_load, number = Workload(), len(user_topics) or 1
+    rate = default_load.records_per_second * number
+    load = replace(default_load, records_per_second=rate, partitions=partitions)
     if topics:
-        return load, f"No load was given: {amount_of(usual)} to each topic were assumed."
+        return load, f"No load was given: {amount_of(default_load)} to each topic were assumed."
     return load, f"No load was given: {amount_of(load)} over one partition were assumed."
 
 
@@ -194,10 +196,10 @@ def usual_setting_words(topics: Sequence[Topic]) -> str:
         return ""
     setting = _most_frequent(settings)
     partitions = settings[setting]
-    whose = [t.name for t in topics if not t.internal and _setting(t) == setting]
+    names_of_setting = [t.name for t in topics if not t.internal and _setting(t) == setting]
     users = len([t for t in topics if not t.internal])
-    names = f"topic{'s' if len(whose) > 1 else ''} {first_of(whose)}"
-    if len(whose) == users:
+    names = f"topic{'s' if len(names_of_setting) > 1 else ''} {first_of(names_of_setting)}"
+    if len(names_of_setting) == users:
         return f"The settings are those of {names}."
     return (
         f"The settings are those of {names}, the most frequent: {partitions:,} of "
@@ -231,15 +233,15 @@ def _partitions_by_setting(topics: Sequence[Topic]) -> Counter[tuple[int, int | 
 
 def config_of(topic: Topic, kafka_version: str, producer: Mapping[str, Any]) -> Config:
     """Return a topic's settings, with Kafka's defaults where the description states none."""
-    stated: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     unclean = topic.configs.get("unclean.leader.election.enable")
     if unclean is not None:
-        stated["unclean_leader_election_enable"] = unclean.strip().lower() == "true"
+        options["unclean_leader_election_enable"] = unclean.strip().lower() == "true"
     return Config(
         kafka_version=kafka_version,
         replication_factor=topic.replication_factor,
         min_insync_replicas=topic.min_insync_replicas,
-        **stated,
+        **options,
         **producer,
     )
 
@@ -265,9 +267,9 @@ def partition_bytes(
     load: of all partitions together, which share it evenly.
     measured: bytes of topics that were measured; they count instead.
     """
-    written = load.records_per_hour_per_partition * load.record_bytes
+    bytes_per_hour = load.records_per_hour_per_partition * load.record_bytes
     bytes_by_topic = {
-        topic.name: written * load_of(topic, load).retention_hours for topic in topics
+        topic.name: bytes_per_hour * load_of(topic, load).retention_hours for topic in topics
     }
     return {name: measured.get(name, size) for name, size in bytes_by_topic.items()}
 
@@ -352,8 +354,8 @@ def _above_factor(cluster: Cluster) -> str | None:
     if cluster.eligible_leader_replicas:
         return None
     for topic in cluster.topics:
-        least = topic.min_insync_replicas or 1
-        if any(partition.replication_factor < least for partition in topic.partitions):
+        min_isr = topic.min_insync_replicas or 1
+        if any(partition.replication_factor < min_isr for partition in topic.partitions):
             return topic.name
     return None
 
@@ -369,16 +371,19 @@ def controller_of(cluster: Cluster, version: str) -> dict[str, Any]:
     # Before 3.3 ZooKeeper is the usual controller, and from 4.0 on KRaft the only one.
     if layout is not None and layout.mode and (3, 3) <= parse_version(version) < (4, 0):
         options["mode"] = layout.mode
-    shown = any(partition.elr for topic in cluster.topics for partition in topic.partitions)
-    if observed is None and shown:
+    elr_is_shown = any(partition.elr for topic in cluster.topics for partition in topic.partitions)
+    if observed is None and elr_is_shown:
         options["eligible_leader_replicas"] = parse_version(version) >= (4, 0) or None
     if observed is not None and version in observed.versions.values():
         options["mode"] = observed.mode
         options["eligible_leader_replicas"] = observed.eligible_leader_replicas
         if cluster.mode in (None, observed.mode):
             options |= session_timeout(cluster, observed)
-    stated = {"mode": cluster.mode, "eligible_leader_replicas": cluster.eligible_leader_replicas}
-    options |= {name: value for name, value in stated.items() if value is not None}
+    of_cluster = {
+        "mode": cluster.mode,
+        "eligible_leader_replicas": cluster.eligible_leader_replicas,
+    }
+    options |= {name: value for name, value in of_cluster.items() if value is not None}
     return {name: value for name, value in options.items() if value is not None}
 
 

@@ -103,12 +103,12 @@ def survival(share: int, config: Config) -> Survival:
     """
     assert config.replication_factor is not None
     copies = config.effective_min_insync_replicas if config.acks == "all" else 1
-    left = config.replication_factor - share
+    copies_left = config.replication_factor - share
     return Survival(
         share=share,
         without_loss=config.acks == "all" and copies > share,
-        writable=copies <= left,
-        writable_while_patching=copies <= left - 1,
+        writable=copies <= copies_left,
+        writable_while_patching=copies <= copies_left - 1,
     )
 
 
@@ -128,13 +128,13 @@ def quorum_words(
     controllers: Mapping[int, str | None] | None, fatal: Sequence[str], mode: str = "kraft"
 ) -> str:
     """Return what the controllers add to "writes go on"; "" if they outlive every rack."""
-    who = "controllers" if mode == "kraft" else "ZooKeeper servers"
+    servers = "controllers" if mode == "kraft" else "ZooKeeper servers"
     if not controllers or (None in controllers.values() and not fatal):
-        return f", if the {who} that are left are a majority"
+        return f", if the {servers} that are left are a majority"
     if not fatal:
         return ""
-    held, of = list(controllers.values()).count(fatal[0]), f"of the {len(controllers)} {who}"
-    has = f"which has {held} {of}" if len(fatal) == 1 else f"each with {held} {of}"
+    voters = f"{list(controllers.values()).count(fatal[0])} of the {len(controllers)} {servers}"
+    has = f"which has {voters}" if len(fatal) == 1 else f"each with {voters}"
     return f", unless it is rack {' or '.join(fatal)}, {has}"
 
 
@@ -182,17 +182,18 @@ def rack_rule(
     unknown = sorted(broker for broker, rack in brokers.items() if rack is None)
     if unknown:
         if racks:
-            who = f"broker{'s' if len(unknown) > 1 else ''} {', '.join(map(str, unknown))} is not"
+            names = ", ".join(map(str, unknown))
+            subject = f"broker{'s' if len(unknown) > 1 else ''} {names} is not"
         else:
-            who = "no broker is"
-        return f"The rack of {who} known, so nothing can be said about losing one."
-    least = least_replication_factor(brokers, mode)
+            subject = "no broker is"
+        return f"The rack of {subject} known, so nothing can be said about losing one."
+    factor = least_replication_factor(brokers, mode)
     if len(racks) == 1:
         return "All brokers are in one rack: losing it takes every replica, whatever the settings."
-    if least is not None:
-        share = largest_share(brokers, least, mode)
+    if factor is not None:
+        share = largest_share(brokers, factor, mode)
         return (
-            f"RF {least} with min ISR {(share or 0) + 1} keeps every acknowledged record and goes "
+            f"RF {factor} with min ISR {(share or 0) + 1} keeps every acknowledged record and goes "
             f"on writing when any one of the {len(racks)} racks is lost"
             f"{quorum_words(controllers, fatal_racks(controllers, racks), mode)}."
         )

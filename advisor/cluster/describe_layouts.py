@@ -62,13 +62,22 @@ _LAYOUTS = (
     Layout("2.8", "2.8", "3.7", "the columns are those of kafka-topics.sh 2.8 to 3.7"),
     # The ELR is answered by DescribeTopicPartitions, which only KRaft brokers from 3.8 on have
     # (`KafkaApis.describeTopicPartitionsRequestHandler`); the tool prints N/A for all others, and
-    # with --topic-id.
+    # with --topic-id. It prints a topic id if the broker has one: brokers from 2.8 on.
     Layout(
         "3.8 without ELR",
         "0.10.0",
         "3.9",
         'the columns are those of kafka-topics.sh 3.8 and newer, and "Elr: N/A" of brokers that '
         "use ZooKeeper or are older",
+        "zookeeper",
+    ),
+    Layout(
+        "3.8 without ELR, with topic ids",
+        "2.8",
+        "3.9",
+        "the columns are those of kafka-topics.sh 3.8 and newer, with the topic ids of brokers "
+        'from 2.8 on and "Elr: N/A" of brokers that use ZooKeeper or are older than 3.8 (or of '
+        "--topic-id)",
         "zookeeper",
     ),
     Layout("3.8", "3.8", None, "the columns are those of kafka-topics.sh 3.8 and newer", "kraft"),
@@ -98,9 +107,10 @@ def layout_of(text: str, topics: Sequence[Topic]) -> str:
     beginning = text[max(start - 1, 0) : start + _ENOUGH]
     if any(partition.elr is not None for topic in topics for partition in topic.partitions):
         return "3.8"
+    with_ids = any(topic.topic_id is not None for topic in topics)
     if _ELR.search(beginning):
-        return "3.8 without ELR"
-    if any(topic.topic_id is not None for topic in topics):
+        return "3.8 without ELR, with topic ids" if with_ids else "3.8 without ELR"
+    if with_ids:
         return "2.8"
     if _JOINED.search(beginning):
         return "0.8.1"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
@@ -109,11 +110,11 @@ def load_cluster(
     if kafka_version is not None:
         version_numbers(kafka_version)
     rack_of = None if racks is None else read_racks(racks)
-    given: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     if kafka_version is not None:
-        given["kafka_version"] = kafka_version
+        options["kafka_version"] = kafka_version
     if controllers is not None:
-        given["controllers"] = read_racks(controllers, "controllers", "controller")
+        options["controllers"] = read_racks(controllers, "controllers", "controller")
     if timeout_ms is not None and not (is_id(timeout_ms) and 1 <= timeout_ms <= _MOST_TIMEOUT_MS):
         raise InputError(
             f"timeout_ms={shown(timeout_ms)}: give milliseconds, 1 or more, at most a day"
@@ -132,8 +133,8 @@ def load_cluster(
             "description that also has topics that are replicated by the brokers"
         )
     if cluster.racks:
-        given["taken_for"] = cluster.taken_for.replace("no racks", _racks_as_given(cluster))
-    return replace(cluster, **given)
+        options["taken_for"] = cluster.taken_for.replace("no racks", _racks_as_given(cluster))
+    return replace(cluster, **options)
 
 
 def _racks_as_given(cluster: Cluster) -> str:
@@ -191,33 +192,36 @@ def _from_files(files: list[object], rack_of: dict[int, str | None]) -> Cluster:
     kinds = [source_of(text, suffix) for text, _, suffix in texts]
     read = list(zip(kinds, texts, strict=True))
     beside = [(kind, text) for kind, text in read if kind is not None and kind.add is not None]
-    others = [(kind, text) for kind, text in read if kind is None or kind.add is None]
-    joining = [(kind, text) for kind, text in others if kind is not None and kind.joins]
-    if len(joining) < len(others):
+    descriptions = [(kind, text) for kind, text in read if kind is None or kind.add is None]
+    joining = [(kind, text) for kind, text in descriptions if kind is not None and kind.joins]
+    if len(joining) < len(descriptions):
         beside += joining
-        others = [row for row in others if row not in joining]
-    if len(others) > 1:
+        descriptions = [row for row in descriptions if row not in joining]
+    if len(descriptions) > 1:
         # A file that is not read at all says so first.
-        clusters = [_from_text(*text, rack_of) for _, text in others]
+        clusters = [_from_text(*text, rack_of) for _, text in descriptions]
         raise InputError(
             f"{clusters[0].source} and {clusters[1].source} both have partitions: give the files of"
             " one cluster, of which one has its partitions"
         )
-    if not others:
+    if not descriptions:
         raise InputError(
             f"{', '.join(name for _, name, _ in texts)}: none of them has replicas; add the output "
             f"of {DESCRIBE}"
         )
     additions = [_addition(kind, text) for kind, text in beside]
-    ((kind, text),) = others
+    ((kind, text),) = descriptions
     # Racks that the user gives are set last, unless replicas are placed by them.
-    given = {}
+    known_racks = {}
     if kind is not None and kind.place is not None:
         brokers = [addition.racks for addition in additions if addition.is_deployed]
-        given = {**(brokers[0] if kind.needs_racks and brokers and brokers[0] else {}), **rack_of}
-    described = _with_racks(added(_from_text(*text, given), additions), rack_of)
-    named = ", ".join(f"{name} for {kind.name}" for kind, (_, name, _) in beside)
-    return replace(described, taken_for=f"{described.taken_for.removesuffix('.')}; {named}.")
+        known_racks = {
+            **(brokers[0] if kind.needs_racks and brokers and brokers[0] else {}),
+            **rack_of,
+        }
+    described = _with_racks(added(_from_text(*text, known_racks), additions), rack_of)
+    beside_words = ", ".join(f"{name} for {kind.name}" for kind, (_, name, _) in beside)
+    return replace(described, taken_for=f"{described.taken_for.removesuffix('.')}; {beside_words}.")
 
 
 def _addition(kind: Source, text: tuple[str, str, str]) -> Addition:
@@ -245,13 +249,13 @@ def _from_text(text: str, name: str, suffix: str, rack_of: dict[int, str | None]
     refuse_other_systems(settings, names, name)
     return replace(
         cluster,
-        taken_for=_taken_for(source, cluster),
+        taken_for=_taken_for(source, cluster, text),
         notes=tuple(filter(None, (*cluster.notes, not_read(text, source)))),
         managed=cluster.managed or service_of(hosts, names),
     )
 
 
-def _taken_for(source: Source, cluster: Cluster) -> str:
+def _taken_for(source: Source, cluster: Cluster, text: str) -> str:
     """Say in one sentence what a text was taken for, and how much of it was read."""
     topics = (*cluster.topics, *cluster.set_aside)
     partitions = counted(sum(len(topic.partitions) for topic in topics), "partition")
@@ -259,7 +263,11 @@ def _taken_for(source: Source, cluster: Cluster) -> str:
     size += counted(len(cluster.brokers), "broker")
     layout = LAYOUTS.get(cluster.layout or "")
     version = "" if layout is None else f" of Kafka {layout.span}"
-    return f"Taken for {source.name}{version} ({size}), which has {source.carries}."
+    carries = source.carries
+    if cluster.layout is not None and "partitioncount:" not in text.lower():
+        # Lines of partitions alone, as grep leaves them.
+        carries = re.sub(r", ([\w ]+) and settings", r" and \1; no settings", carries)
+    return f"Taken for {source.name}{version} ({size}), which has {carries}."
 
 
 def _with_racks(cluster: Cluster, racks: dict[int, str | None]) -> Cluster:

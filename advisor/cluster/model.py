@@ -14,7 +14,7 @@ from advisor.arguments import names_checked, suggests_names
 from advisor.cluster.describe_layouts import LAYOUTS
 from advisor.cluster.frozen import FrozenMap
 from advisor.cluster.managed_services import SERVICES
-from advisor.cluster.observed import Observed
+from advisor.cluster.observed import Observed, right_name
 from advisor.cluster.racks import is_rack, moved, rack_mapping
 from advisor.cluster.topic import DISKLESS, TIERED, Topic, check_partitions, is_id
 from advisor.errors import InputError, shown
@@ -152,9 +152,9 @@ class Cluster:
             object.__setattr__(self, "controllers", _checked_racks(self.controllers, "controller"))
         described = (*self.topics, *self.set_aside)
         classic = tuple(topic for topic in described if topic.storage is None)
-        others = tuple(topic for topic in described if topic.storage is not None)
+        set_aside = tuple(topic for topic in described if topic.storage is not None)
         object.__setattr__(self, "topics", classic)
-        object.__setattr__(self, "set_aside", others)
+        object.__setattr__(self, "set_aside", set_aside)
         check_partitions(sum(len(topic.partitions) for topic in described))
         object.__setattr__(self, "notes", tuple(map(one_line, self.notes)))
         object.__setattr__(self, "broker_settings", FrozenMap(self.broker_settings))
@@ -166,10 +166,10 @@ class Cluster:
                 raise InputError(f"topic {topic.name} is there twice")
             names.add(topic.name)
             for partition in () if topic.brokers() <= brokers else topic.partitions:
-                missing = sorted(partition.brokers() - brokers)
-                if missing:
+                unknown = sorted(partition.brokers() - brokers)
+                if unknown:
                     raise InputError(
-                        f"partition {topic.name}-{partition.index} names broker {missing[0]}, "
+                        f"partition {topic.name}-{partition.index} names broker {unknown[0]}, "
                         "which is not among the cluster's brokers"
                     )
 
@@ -318,8 +318,9 @@ class Cluster:
     def remarks(self) -> tuple[str, ...]:
         """What the description was taken for, and what of it is not judged; a sentence each."""
         service = () if self.managed is None else (SERVICES[self.managed].sentence,)
-        said = (self.taken_for, self._part_words(), *_set_aside_words(self.set_aside), *service)
-        return tuple(filter(None, (*said, _observers_words(self.topics), self._assumed_words())))
+        remarks = (self.taken_for, self._part_words(), *_set_aside_words(self.set_aside), *service)
+        remarks += (_observers_words(self.topics), self._assumed_words(), self._misspelt_words())
+        return tuple(filter(None, remarks))
 
     def _assumed_words(self) -> str:
         """Say that min ISR is assumed where the input has no settings."""
@@ -331,6 +332,23 @@ class Cluster:
         return (
             f"The min ISR of {counted(unstated, 'topic')} is assumed: 1, Kafka's default. Give the "
             "output of kafka-configs.sh --describe --all --entity-type topics beside it."
+        )
+
+    def _misspelt_words(self) -> str:
+        """Say which settings of replication Kafka does not know as they are spelled here."""
+        topics = Counter(key for topic in self.topics for key in topic.configs)
+        names = {key: right_name(key) for key in (*self.broker_settings, *topics)}
+        wrong = {key: name for key, name in names.items() if name not in ("", key)}
+        if not wrong:
+            return ""
+        shown_of = [
+            f"{key} of " + (counted(topics[key], "topic") if key in topics else "the brokers")
+            for key in wrong
+        ]
+        verb, noun = ("is", "name") if len(wrong) == 1 else ("are", "names")
+        return (
+            f"{' and '.join(shown_of)} {verb} not applied: Kafka's {noun}, in exactly these "
+            f"letters, {verb} {' and '.join(wrong.values())}."
         )
 
     def _part_words(self) -> str:
@@ -381,10 +399,10 @@ class Cluster:
         {'1': 'r1', '2': 'r2'}
         """
         optional = ("mode", "eligible_leader_replicas", "layout", "managed")
-        stated = {name: getattr(self, name) for name in optional}
-        stated["part"] = self.part or None
-        stated["broker_settings"] = dict(self.broker_settings) or None
-        stated["replica_bytes"] = dict(self.replica_bytes) or None
+        options = {name: getattr(self, name) for name in optional}
+        options["part"] = self.part or None
+        options["broker_settings"] = dict(self.broker_settings) or None
+        options["replica_bytes"] = dict(self.replica_bytes) or None
         return {
             "kafka_version": self.kafka_version,
             "source": self.source,
@@ -395,7 +413,7 @@ class Cluster:
             "topics": [topic.to_dict() for topic in (*self.topics, *self.set_aside)],
             "notes": list(self.notes),
             "observed": None if self.observed is None else self.observed.to_dict(),
-            **{name: value for name, value in stated.items() if value is not None},
+            **{name: value for name, value in options.items() if value is not None},
         }
 
     def to_frame(self, rows: str = "brokers") -> pd.DataFrame:
@@ -443,10 +461,10 @@ class Cluster:
 
     def _broker_rows(self) -> list[tuple[object, ...]]:
         partitions = [p for topic in self.topics for p in topic.partitions]
-        held = Counter(broker for p in partitions for broker in p.replicas)
+        replicas = Counter(broker for p in partitions for broker in p.replicas)
         led = Counter(p.leader for p in partitions)
         behind = Counter(b for p in partitions for b in p.replicas if b not in p.isr)
-        return [(b, rack, held[b], led[b], behind[b]) for b, rack in self.brokers.items()]
+        return [(b, rack, replicas[b], led[b], behind[b]) for b, rack in self.brokers.items()]
 
     def _partition_rows(self) -> list[tuple[object, ...]]:
         return [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
@@ -46,6 +46,17 @@ REPLICATION_SETTINGS = frozenset(
     }
 )
 """The topic and broker settings that affect replication; only these are kept."""
+
+
+def right_name(setting: str, known: Collection[str] = REPLICATION_SETTINGS) -> str:
+    """Return how Kafka spells a setting of replication; "" where it is none.
+
+    >>> right_name("Min.Insync.Replicas"), right_name("min_insync_replicas"), right_name("owner")
+    ('min.insync.replicas', 'min.insync.replicas', '')
+    """
+    name = setting.lower().replace("_", ".").replace("-", ".")
+    return name if name in known else ""
+
 
 SOURCES = {
     1: "DYNAMIC_TOPIC_CONFIG",
@@ -118,12 +129,12 @@ class Observed:
             "a Quorum",
         )
         for name, kind, value_kind in _FIELDS:
-            stated = getattr(self, name)
-            _require(isinstance(stated, Mapping), name, stated, "a mapping")
-            for key, value in stated.items():
+            mapping = getattr(self, name)
+            _require(isinstance(mapping, Mapping), name, mapping, "a mapping")
+            for key, value in mapping.items():
                 _require(_is(key, kind), name, key, f"{_WORDS[kind]} as keys")
                 _require(_is(value, value_kind), name, value, f"{_WORDS[value_kind]} as values")
-            object.__setattr__(self, name, FrozenMap(stated))
+            object.__setattr__(self, name, FrozenMap(mapping))
         for name in ("broker_settings", "topic_settings"):
             for settings in getattr(self, name).values():
                 for key, value in settings.items():
@@ -251,9 +262,9 @@ def _by_broker(rows: Mapping[str, Any], read: Callable[[Any], _Value]) -> dict[i
     return {int(key): read(value) for key, value in rows.items()}
 
 
-def _require(condition: bool, name: str, value: object, wanted: str) -> None:
+def _require(condition: bool, name: str, value: object, expected: str) -> None:
     if not condition:
-        raise InputError(f"observed: {name} has {shown(value)}; give {wanted}")
+        raise InputError(f"observed: {name} has {shown(value)}; give {expected}")
 
 
 def _settings_to_dict(settings: Mapping[str, Setting]) -> dict[str, list[str | None]]:

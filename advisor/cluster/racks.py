@@ -58,7 +58,7 @@ def rack_mapping(
 def moved(
     brokers: Mapping[int, str | None],
     controllers: Mapping[int, str | None] | None,
-    named: Mapping[int, str | None],
+    new_racks: Mapping[int, str | None],
 ) -> tuple[dict[int, str | None], dict[int, str | None] | None]:
     """Return brokers and controllers with the racks named, by id.
 
@@ -66,11 +66,11 @@ def moved(
     a ZooKeeper server may have the id of a broker elsewhere. Ids of neither are new brokers.
     """
     voters = controllers or {}
-    hosts = {id_: rack for id_, rack in named.items() if id_ in brokers or id_ not in voters}
+    hosts = {id_: rack for id_, rack in new_racks.items() if id_ in brokers or id_ not in voters}
     follow = {
-        id_: named[id_]
+        id_: new_racks[id_]
         for id_, rack in voters.items()
-        if id_ in named and brokers.get(id_, rack) == rack
+        if id_ in new_racks and brokers.get(id_, rack) == rack
     }
     return {**brokers, **hosts}, None if controllers is None else {**controllers, **follow}
 
@@ -99,18 +99,20 @@ def read_racks(racks: Racks, name: str = "racks", noun: str = "broker") -> dict[
     return _from_toml(content, text, name, noun)
 
 
-def _rack_name(rack: object, who: str) -> str | None:
+def _rack_name(rack: object, node_words: str) -> str | None:
     if rack is None or rack == "":
         return None
     if isinstance(rack, str) and is_rack(rack):
         return rack.strip()
-    raise InputError(f"{who} has the rack {shown(rack)}; a rack is a printable name in quotes")
+    raise InputError(
+        f"{node_words} has the rack {shown(rack)}; a rack is a printable name in quotes"
+    )
 
 
 def is_rack(name: object) -> bool:
     """Whether a value can be the name of a rack."""
-    named = isinstance(name, str) and bool(name.strip())
-    return named and len(str(name)) <= _LONGEST_RACK and str(name).isprintable()
+    has_name = isinstance(name, str) and bool(name.strip())
+    return has_name and len(str(name)) <= _LONGEST_RACK and str(name).isprintable()
 
 
 def _exists(text: str) -> bool:

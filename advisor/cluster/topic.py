@@ -192,8 +192,8 @@ class Partition:
     def brokers(self) -> frozenset[int]:
         """Return every broker id in this partition."""
         # Leader, ISR and ELR are subsets of the replicas.
-        others = (*(self.last_known_elr or ()), *self.adding, *self.removing, *self.observers)
-        return frozenset((*self.replicas, *others))
+        further = (*(self.last_known_elr or ()), *self.adding, *self.removing, *self.observers)
+        return frozenset((*self.replicas, *further))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data; `load_cluster` reads it back as part of a cluster."""
@@ -250,20 +250,20 @@ class Topic:
         for first, second in pairwise(ordered):
             if first.index == second.index:
                 raise InputError(f"topic {self.name} has partition {first.index} twice")
-        stated = self.configs.get("min.insync.replicas")
-        if stated is not None and not whole_number(stated, 2**31 - 1):
+        min_isr = self.configs.get("min.insync.replicas")
+        if min_isr is not None and not whole_number(min_isr, 2**31 - 1):
             raise InputError(
-                f"topic {self.name} has min.insync.replicas={shown(stated)}; "
+                f"topic {self.name} has min.insync.replicas={shown(min_isr)}; "
                 "it is a whole number from 1"
             )
 
     def _check_types(self) -> None:
-        rows, stated = self.partitions, self.configs
+        rows, configs = self.partitions, self.configs
         if not isinstance(rows, tuple | list) or not all(isinstance(p, Partition) for p in rows):
             raise InputError(f"partitions={shown(rows)}: give a tuple of Partition")
-        texts = (*stated.keys(), *stated.values()) if isinstance(stated, Mapping) else (None,)
+        texts = (*configs.keys(), *configs.values()) if isinstance(configs, Mapping) else (None,)
         if not all(isinstance(text, str) and text.isprintable() for text in texts):
-            raise InputError(f"configs={shown(stated)}: give a mapping of printable texts")
+            raise InputError(f"configs={shown(configs)}: give a mapping of printable texts")
         topic_id = self.topic_id
         if topic_id is not None and not (isinstance(topic_id, str) and topic_id.isprintable()):
             raise InputError(f"topic_id={shown(topic_id)}: give a printable text, or None")
@@ -296,8 +296,8 @@ class Topic:
     @property
     def min_insync_replicas(self) -> int | None:
         """The topic's `min.insync.replicas`; None if not set on the topic."""
-        stated = self.configs.get("min.insync.replicas")
-        return None if stated is None else int(stated)
+        min_isr = self.configs.get("min.insync.replicas")
+        return None if min_isr is None else int(min_isr)
 
     def brokers(self) -> set[int]:
         """Return every broker id in the partitions."""
@@ -336,21 +336,21 @@ class Topic:
         return self.name in INTERNAL_TOPICS
 
     def __repr__(self) -> str:
-        stated = self.min_insync_replicas
+        min_isr = self.min_insync_replicas
         return (
             f"Topic({self.name}: {counted(len(self.partitions), 'partition')}, "
-            f"RF {self.replication_factor}, min ISR {stated or 'not stated'})"
+            f"RF {self.replication_factor}, min ISR {min_isr or 'not stated'})"
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data; `load_cluster` reads it back as part of a cluster."""
-        stated = self.stated_partitions
+        partition_count = self.stated_partitions
         return {
             "name": self.name,
             "topic_id": self.topic_id,
             "marked_for_deletion": self.marked_for_deletion,
             **({"broken": list(self.broken)} if self.broken else {}),
-            **({} if stated is None else {"stated_partitions": stated}),
+            **({} if partition_count is None else {"stated_partitions": partition_count}),
             "configs": dict(self.configs),
             "partitions": [partition.to_dict() for partition in self.partitions],
         }

@@ -120,10 +120,10 @@ class Comparison:
     def neighbour(self, step: int) -> Setting | None:
         """Return the candidate whose min ISR is higher by `step` than the chosen one's."""
         chosen = self.settings[self.chosen]
-        wanted = chosen.replication_factor, chosen.min_insync_replicas + step
+        factor_and_min_isr = chosen.replication_factor, chosen.min_insync_replicas + step
         for place in self.group:
             setting = self.settings[place]
-            if (setting.replication_factor, setting.min_insync_replicas) == wanted:
+            if (setting.replication_factor, setting.min_insync_replicas) == factor_and_min_isr:
                 return setting
         return None
 
@@ -147,8 +147,8 @@ def compare(
         group = []
         for candidate in candidates(question, replicas):
             setting = _patient_enough(candidate, question.load, evaluator, requirements)
-            as_today = question.today.key, question.today.placement
-            if setting is candidate and (setting.key, setting.placement) == as_today:
+            of_today = question.today.key, question.today.placement
+            if setting is candidate and (setting.key, setting.placement) == of_today:
                 group.append(TODAY)
                 continue
             group.append(len(settings))
@@ -156,9 +156,9 @@ def compare(
             measured.append(evaluator.middle(setting, question.load))
         groups.append(tuple(group))
         if any(
-            question.allows(settings[at])
-            and not _missed(settings[at], measured[at], requirements, survives)
-            for at in group
+            question.allows(settings[place])
+            and not _missed(settings[place], measured[place], requirements, survives)
+            for place in group
         ):
             break
     selected = select(question, settings, measured, groups, requirements, survives)
@@ -172,11 +172,11 @@ def _patient_enough(
     limit = requirements.limits.get(REFUSED)
     if limit is None or evaluator.middle(setting, load)[REFUSED] <= limit:
         return setting
-    longer = setting
-    for longer in setting.more_patient:
-        if evaluator.middle(longer, load)[REFUSED] <= limit:
+    patient = setting
+    for patient in setting.more_patient:
+        if evaluator.middle(patient, load)[REFUSED] <= limit:
             break
-    return longer
+    return patient
 
 
 def select(
@@ -419,9 +419,9 @@ class Sensitivity:
             return []
         question, settings = self.comparison.question, self.comparison.settings
         columns = [self.evaluator.at(setting, question.load, changes) for setting in settings]
-        groups, asked = self.comparison.groups, (self.requirements, self.survives)
+        groups = self.comparison.groups
         return [
-            select(question, settings, measured, groups, *asked)[2]
+            select(question, settings, measured, groups, self.requirements, self.survives)[2]
             for measured in zip(*columns, strict=True)
         ]
 
@@ -430,7 +430,8 @@ class Sensitivity:
         changes = list(halved_and_doubled(self.evaluator.model))
         choices = self.choices_at([{path: value} for path, value in changes])
         chosen = self.comparison.chosen
-        changing = (path for (path, _), at in zip(changes, choices, strict=True) if at != chosen)
+        paths = (path for path, _ in changes)
+        changing = (path for path, at in zip(paths, choices, strict=True) if at != chosen)
         return tuple(dict.fromkeys(changing))
 
     def measure_next(self) -> tuple[MeasureNext, ...]:
@@ -459,25 +460,27 @@ class Sensitivity:
         ]
         choices = self.choices_at([{path: end} for path, end in ends])
         flips: dict[str, tuple[float, int]] = {}
-        for (path, end), at in zip(ends, choices, strict=True):
-            if at == chosen:
+        for (path, end), place in zip(ends, choices, strict=True):
+            if place == chosen:
                 continue
             value = model.quantities[path].value
-            flip = self._bisected(path, value, end, at)
+            flip = self._bisected(path, value, end, place)
             if path not in flips or _distance(flip[0], value) < _distance(flips[path][0], value):
                 flips[path] = flip
         return flips
 
-    def _bisected(self, path: str, same: float, end: float, beyond: int) -> tuple[float, int]:
+    def _bisected(
+        self, path: str, unchanged: float, flipped: float, beyond: int
+    ) -> tuple[float, int]:
         """Where a number changes the choice, between a value and an end of its range."""
         for _ in range(_BISECTIONS):
-            middle = _between(same, end)
+            middle = _between(unchanged, flipped)
             (place,) = self.choices_at([{path: middle}])
             if place == self.comparison.chosen:
-                same = middle
+                unchanged = middle
             else:
-                end, beyond = middle, place
-        return end, beyond
+                flipped, beyond = middle, place
+        return flipped, beyond
 
     def _number(self, path: str, how: str, flip: tuple[float, int] | None) -> MeasureNext:
         quantity = self.evaluator.model.quantities[path]

@@ -90,15 +90,15 @@ def decide_topic(
     survives: whether a setting survives what the requirements name; needed if they name something.
     depth: what is computed; by default everything.
     """
-    wanted, computed = requirements or Requirements(), depth or Depth()
-    comparison = compare(question, evaluator, wanted, survives)
-    choice = choice_of(comparison, evaluator, wanted, computed.draws)
-    if computed.sensitivity:
-        choice = _with_sensitivity(choice, comparison, evaluator, wanted, survives)
+    requirements, depth = requirements or Requirements(), depth or Depth()
+    comparison = compare(question, evaluator, requirements, survives)
+    choice = choice_of(comparison, evaluator, requirements, depth.draws)
+    if depth.sensitivity:
+        choice = _with_sensitivity(choice, comparison, evaluator, requirements, survives)
     action = _action(
-        comparison, choice, evaluator, wanted, survives, allow_lower_durability, computed.draws
+        comparison, choice, evaluator, requirements, survives, allow_lower_durability, depth.draws
     )
-    return _with_others(action, comparison, evaluator, wanted) if computed.others else action
+    return _with_others(action, comparison, evaluator, requirements) if depth.others else action
 
 
 def decide_cluster(
@@ -118,41 +118,43 @@ def decide_cluster(
     the rule chooses for the one with most partitions, the numbers of the others are their own.
     Draws are taken for the worst and largest classes, up to `most_chains` (settings x patterns).
     """
-    wanted, computed = requirements or Requirements(), depth or Depth()
-    asked = evaluator, wanted, survives
-    classes = [(compare(members[0], *asked), members) for members in _classes(questions)]
-    middle = [choice_of(comparison, evaluator, wanted, False) for comparison, _ in classes]
+    requirements, depth = requirements or Requirements(), depth or Depth()
+    evaluation = evaluator, requirements, survives
+    classes = [(compare(members[0], *evaluation), members) for members in _classes(questions)]
+    middle = [choice_of(comparison, evaluator, requirements, False) for comparison, _ in classes]
     order = sorted(
         range(len(classes)),
-        key=lambda at: (
-            *_action(classes[at][0], middle[at], *asked, False, False).urgency[:2],
-            classes[at][0].question.topic,
+        key=lambda index: (
+            *_action(classes[index][0], middle[index], *evaluation, False, False).urgency[:2],
+            classes[index][0].question.topic,
         ),
     )
-    drawn = _drawn_classes([classes[at][0] for at in order], most_chains) if computed.draws else 0
+    comparisons = [classes[index][0] for index in order]
+    drawn = _drawn_classes(comparisons, most_chains) if depth.draws else 0
     choices = dict(enumerate(middle))
     # A notebook gets messages for each bar, shown or not.
     bar = progress_bar(drawn, " topics", "How sure") if drawn else nullcontext(ignore)
-    with bar as done:
-        for at in order[:drawn]:
-            choices[at] = choice_of(classes[at][0], evaluator, wanted)
-            done(1)
-    least = _least_confident([(at, choices[at]) for at in order])
-    for at in order:
-        if computed.sensitivity and at == least:
-            choices[at] = _with_sensitivity(choices[at], classes[at][0], *asked)
+    with bar as advance:
+        for index in order[:drawn]:
+            choices[index] = choice_of(classes[index][0], evaluator, requirements)
+            advance(1)
+    least_confident = _least_confident([(index, choices[index]) for index in order])
+    for index in order:
+        if depth.sensitivity and index == least_confident:
+            choices[index] = _with_sensitivity(choices[index], classes[index][0], *evaluation)
     actions = []
-    for place, at in enumerate(order):
-        comparison, members = classes[at]
-        first = _action(comparison, choices[at], *asked, allow_lower_durability, place < drawn)
-        if computed.others:
-            first = _with_others(first, comparison, evaluator, wanted)
-        actions.append(first)
-        actions += [_like(first, question, evaluator) for question in members[1:]]
-    undrawn = sum(len(classes[at][1]) for at in order[drawn:]) if computed.draws else 0
-    return verdict_of(
-        actions, questions, now, undrawn, choices[least] if least is not None else None
-    )
+    for place, index in enumerate(order):
+        comparison, members = classes[index]
+        action = _action(
+            comparison, choices[index], *evaluation, allow_lower_durability, place < drawn
+        )
+        if depth.others:
+            action = _with_others(action, comparison, evaluator, requirements)
+        actions.append(action)
+        actions += [_like(action, question, evaluator) for question in members[1:]]
+    undrawn = sum(len(classes[index][1]) for index in order[drawn:]) if depth.draws else 0
+    choice = None if least_confident is None else choices[least_confident]
+    return verdict_of(actions, questions, now, undrawn, choice)
 
 
 def _classes(questions: Sequence[TopicQuestion]) -> list[list[TopicQuestion]]:
@@ -210,8 +212,10 @@ def _with_sensitivity(
     requirements: Requirements,
     survives: Survives | None,
 ) -> SettingChoice:
-    asked = Sensitivity(comparison, evaluator, requirements, survives)
-    return replace(choice, depends_on=asked.depends_on(), measure_next=asked.measure_next())
+    sensitivity = Sensitivity(comparison, evaluator, requirements, survives)
+    return replace(
+        choice, depends_on=sensitivity.depends_on(), measure_next=sensitivity.measure_next()
+    )
 
 
 def _action(
@@ -225,20 +229,20 @@ def _action(
 ) -> Action:
     question = comparison.question
     today, after = question.today, comparison.settings[comparison.chosen]
-    before, then = comparison.measured[0], comparison.measured[comparison.chosen]
+    measured_today, measured_after = comparison.measured[0], comparison.measured[comparison.chosen]
     changes = comparison.chosen != 0
-    fewer = after.min_insync_replicas < today.min_insync_replicas
-    lowered = changes and today.guarded and fewer
+    lowers_min_isr = after.min_insync_replicas < today.min_insync_replicas
+    lowered = changes and today.guarded and lowers_min_isr
     floor = floor_of(comparison, evaluator, draw)
     action = Action(
         topic=question.topic,
         today=today,
         set_to=after if changes else None,
-        loss_today=before[LOSSES],
-        loss_after=then[LOSSES],
-        refused_today=before[MINUTES],
-        refused_after=then[MINUTES],
-        severity=_severity(today, changes, before[LOSSES], floor.losses_per_year),
+        loss_today=measured_today[LOSSES],
+        loss_after=measured_after[LOSSES],
+        refused_today=measured_today[MINUTES],
+        refused_after=measured_after[MINUTES],
+        severity=_severity(today, changes, measured_today[LOSSES], floor.losses_per_year),
         why="",
         choice=choice,
         held_back=lowered and not allowed,
@@ -247,16 +251,16 @@ def _action(
         and after.placement != today.placement,
         floor=floor,
         goals=goal_outcomes(comparison, evaluator, requirements, survives, draw),
-        loss_size=loss_size(then, question),
-        cause=then.main_cause(LOSS_PROBABILITY),
+        loss_size=loss_size(measured_after, question),
+        cause=measured_after.main_cause(LOSS_PROBABILITY),
     )
     return replace(action, why=words.why(action))
 
 
-def _severity(today: Setting, changes: bool, losses: float, least: float) -> str:
+def _severity(today: Setting, changes: bool, losses: float, floor_losses: float) -> str:
     if not changes:
         return OK
-    avoidable = losses > AVOIDABLE_TIMES * least
+    avoidable = losses > AVOIDABLE_TIMES * floor_losses
     return CRITICAL if avoidable or not today.survives_restart else WARNING
 
 
@@ -266,7 +270,7 @@ def floor_of(comparison: Comparison, evaluator: ExactEvaluator, draw: bool) -> F
     if comparison.question.has_observers:
         # What settings with observers promoted would do is not known.
         return Floor(0.0, 0.0, dict.fromkeys(comparison.measured[0].values, 0.0), "", {})
-    least = min(columns, key=lambda place: comparison.measured[place][LOSSES])
+    fewest_losses = min(columns, key=lambda place: comparison.measured[place][LOSSES])
     drawn: dict[str, tuple[float, ...]] = {}
     if draw and evaluator.draws:
         samples = [evaluator.drawn(comparison.settings[place], load) for place in columns]
@@ -276,8 +280,8 @@ def floor_of(comparison: Comparison, evaluator: ExactEvaluator, draw: bool) -> F
     return Floor(
         losses_per_year=comparison.floor(LOSSES),
         minutes_without_writes_per_year=comparison.floor(MINUTES),
-        values={name: comparison.floor(name) for name in comparison.measured[least].values},
-        cause=comparison.measured[least].main_cause(LOSS_PROBABILITY),
+        values={name: comparison.floor(name) for name in comparison.measured[fewest_losses].values},
+        cause=comparison.measured[fewest_losses].main_cause(LOSS_PROBABILITY),
         drawn=drawn,
     )
 
@@ -289,8 +293,8 @@ def loss_size(measured: Measured, question: TopicQuestion) -> LossSize:
     over the whole log is the share of losses that take all.
     """
     losses, events, records = (measured[name] for name in (LOSSES, LOSS_EVENTS, RECORDS_LOST))
-    whole = question.load.retained_records_per_partition * events
-    share = min(records / whole, 1.0) if whole else 0.0
+    of_whole_logs = question.load.retained_records_per_partition * events
+    share = min(records / of_whole_logs, 1.0) if of_whole_logs else 0.0
     if not question.load_is_given:
         return LossSize(None, share)
     return LossSize(records / losses if losses > 0.0 else 0.0, share)
@@ -301,30 +305,30 @@ def _with_others(
 ) -> Action:
     """The action with what is never chosen beside it, and what one more replica would buy."""
     question, chosen = comparison.question, comparison.settings[comparison.chosen]
-    amounts = comparison.measured[comparison.chosen]
+    chosen_measures = comparison.measured[comparison.chosen]
     others = [
-        _alternative(setting, evaluator.middle(setting, question.load), amounts)
+        _alternative(setting, evaluator.middle(setting, question.load), chosen_measures)
         for setting in beside(chosen)
         if setting.key != chosen.key
     ]
-    more = None
+    one_more = None
     factor = chosen.replication_factor + 1
     if factor <= min(len(question.brokers), MOST_REPLICAS):
-        near = (chosen.min_insync_replicas, chosen.min_insync_replicas + 1)
+        min_isrs = (chosen.min_insync_replicas, chosen.min_insync_replicas + 1)
         options = [
-            _alternative(setting, evaluator.middle(setting, question.load), amounts)
+            _alternative(setting, evaluator.middle(setting, question.load), chosen_measures)
             for setting in candidates(question, factor)
-            if setting.min_insync_replicas in near
+            if setting.min_insync_replicas in min_isrs
         ]
         price = requirements.minutes_per_loss
-        more = min(
+        one_more = min(
             options,
             key=lambda option: (
-                option.minutes_factor * amounts[MINUTES]
-                + price * option.losses_factor * amounts[LOSSES]
+                option.minutes_factor * chosen_measures[MINUTES]
+                + price * option.losses_factor * chosen_measures[LOSSES]
             ),
         )
-    return replace(action, beside=tuple(others), one_more_replica=more)
+    return replace(action, beside=tuple(others), one_more_replica=one_more)
 
 
 def _alternative(setting: Setting, measured: Measured, chosen: Measured) -> Alternative:
@@ -335,39 +339,43 @@ def _alternative(setting: Setting, measured: Measured, chosen: Measured) -> Alte
     )
 
 
-def _factor(amount: float, of: float) -> float:
-    if amount == of:
+def _factor(amount: float, base: float) -> float:
+    if amount == base:
         return 1.0
-    return amount / of if of > 0.0 else float("inf")
+    return amount / base if base > 0.0 else float("inf")
 
 
-def _like(first: Action, question: TopicQuestion, evaluator: ExactEvaluator) -> Action:
+def _like(decided: Action, question: TopicQuestion, evaluator: ExactEvaluator) -> Action:
     """The action of another topic of a class: the same choice, with the topic's own numbers."""
-    before = evaluator.middle(question.today, question.load)
-    after, then = question.today, before
-    if first.set_to is not None:
-        placement = question.planned(first.set_to.replication_factor)
-        after = Setting(first.set_to.config, placement)
-        then = evaluator.middle(after, question.load)
+    measured_today = evaluator.middle(question.today, question.load)
+    after, measured_after = question.today, measured_today
+    if decided.set_to is not None:
+        placement = question.planned(decided.set_to.replication_factor)
+        after = Setting(decided.set_to.config, placement)
+        measured_after = evaluator.middle(after, question.load)
     # The floor differs as the losses after the change do: both count the topic's replica sets.
-    scale = _factor(then[LOSSES], first.loss_after)
+    scale = _factor(measured_after[LOSSES], decided.loss_after)
     floor = replace(
-        first.floor, losses_per_year=min(first.floor.losses_per_year * scale, then[LOSSES])
+        decided.floor,
+        losses_per_year=min(decided.floor.losses_per_year * scale, measured_after[LOSSES]),
     )
     action = replace(
-        first,
+        decided,
         topic=question.topic,
         today=question.today,
-        set_to=None if first.set_to is None else after,
-        loss_today=before[LOSSES],
-        loss_after=then[LOSSES],
-        refused_today=before[MINUTES],
-        refused_after=then[MINUTES],
+        set_to=None if decided.set_to is None else after,
+        loss_today=measured_today[LOSSES],
+        loss_after=measured_after[LOSSES],
+        refused_today=measured_today[MINUTES],
+        refused_after=measured_after[MINUTES],
         severity=_severity(
-            question.today, first.set_to is not None, before[LOSSES], floor.losses_per_year
+            question.today,
+            decided.set_to is not None,
+            measured_today[LOSSES],
+            floor.losses_per_year,
         ),
         floor=floor,
-        loss_size=loss_size(then, question),
+        loss_size=loss_size(measured_after, question),
     )
     return replace(action, why=words.why(action))
 
@@ -386,8 +394,10 @@ def verdict_of(
     """
     ordered = sorted(actions, key=lambda action: action.urgency)
     if choice is None:
-        least = _least_confident([(at, action.choice) for at, action in enumerate(ordered)])
-        choice = None if least is None else ordered[least].choice
+        least_confident = _least_confident(
+            [(index, action.choice) for index, action in enumerate(ordered)]
+        )
+        choice = None if least_confident is None else ordered[least_confident].choice
     worst = max(ordered, key=lambda action: action.cost_after, default=None)
     site = ""
     if worst is not None:
@@ -437,17 +447,17 @@ def verdict_of_reliability(
     depth: Depth | None = None,
 ) -> Verdict:
     """Decide about the setting that `evaluate` was asked about, as if it or `current` ran today."""
-    question, evaluator = _asked(result, current or result.config, draws)
+    question, evaluator = _question_about(result, current or result.config, draws)
     return verdict_of([decide_topic(question, evaluator, depth=depth)], [question])
 
 
 def floor_of_reliability(result: Reliability) -> Floor:
     """Return what no setting with as many replicas prevents of the measures of a result."""
-    question, evaluator = _asked(result, result.config, 0)
+    question, evaluator = _question_about(result, result.config, 0)
     return floor_of(compare(question, evaluator, Requirements()), evaluator, False)
 
 
-def _asked(
+def _question_about(
     result: Reliability, today_config: Config, draws: int
 ) -> tuple[TopicQuestion, ExactEvaluator]:
     """The question about a result's topic, and who answers it."""

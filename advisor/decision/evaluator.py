@@ -60,7 +60,9 @@ class Measured:
 
     def main_cause(self, measure: str) -> str:
         """Return the mechanism with the largest part of a measure; "" for none."""
-        parts = {name: part for name, part in self.causes.get(measure, {}).items() if part > 0}
+        parts = {
+            name: amount for name, amount in self.causes.get(measure, {}).items() if amount > 0
+        }
         return max(parts, key=lambda name: parts[name], default="")
 
 
@@ -154,8 +156,8 @@ class _OfDraw(Mapping[str, float]):
 def measured(result: Any) -> Measured:
     """Return what the decision reads of a `Reliability`."""
     values = {entry.name: float(entry.of(result)) for entry in measure_table.entries()}
-    asked = {name: np.array([value]) for name, value in values.items()}
-    weighed = {name: float(amounts[0]) for name, amounts in _weighed(asked).items()}
+    arrays = {name: np.array([value]) for name, value in values.items()}
+    weighed = {name: float(amounts[0]) for name, amounts in _weighed(arrays).items()}
     return Measured(values | weighed, result.causes)
 
 

@@ -210,8 +210,8 @@ def around(verdict: Verdict) -> Around:
 
 def further(verdict: Verdict) -> tuple[str, ...]:
     """Return the sentences below the verdict that `around` leaves out."""
-    said = around(verdict)
-    shown = {said.floor, said.sure, said.undrawn, said.measure, *said.goals}
+    beside = around(verdict)
+    shown = {beside.floor, beside.sure, beside.undrawn, beside.measure, *beside.goals}
     return tuple(sentence for sentence in verdict.below if sentence not in shown)
 
 

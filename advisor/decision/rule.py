@@ -70,8 +70,8 @@ def margin(cost: Array | float) -> Array:
 
 def least(cost: Array, candidates: Sequence[int]) -> int:
     """Return the candidate of least cost; of equal ones the first."""
-    among = cost[list(candidates)]
-    return candidates[int(np.argmax(_equals(among, among.min())))]
+    candidate_costs = cost[list(candidates)]
+    return candidates[int(np.argmax(_equals(candidate_costs, candidate_costs.min())))]
 
 
 def choose(
@@ -131,12 +131,12 @@ class Standing(NamedTuple):
 
 def standing(cost: Array, chosen: int, candidates: Sequence[int]) -> Standing:
     """Compare the chosen setting with the candidates in every draw."""
-    own = cost[:, chosen]
-    best = np.minimum(cost[:, list(candidates)].min(axis=1), own)
+    chosen_cost = cost[:, chosen]
+    best = np.minimum(cost[:, list(candidates)].min(axis=1), chosen_cost)
     with np.errstate(invalid="ignore"):
-        regret = np.where(own == best, 0.0, own - best)
-    is_best = _equals(own, best)
-    is_kept = is_best | (regret < margin(own))
+        regret = np.where(chosen_cost == best, 0.0, chosen_cost - best)
+    is_best = _equals(chosen_cost, best)
+    is_kept = is_best | (regret < margin(chosen_cost))
     high = float(np.quantile(regret, 0.95, method="inverted_cdf"))
     mean = float(regret.mean())
     return Standing(int(is_best.sum()), int(is_kept.sum()), len(cost), Regret(mean, high))
@@ -163,12 +163,12 @@ def break_even(
     The price is in minutes without writes; 0 where the higher min ISR is no worse in either
         measure, infinite where it is no better in either, or saves minutes and loses more.
     """
-    many, few = np.asarray(losses, dtype=float), np.asarray(losses_higher, dtype=float)
+    lower, higher = (np.asarray(amounts, dtype=float) for amounts in (losses, losses_higher))
     extra = np.asarray(minutes_higher, dtype=float) - np.asarray(minutes)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         # Two infinite amounts are equal, though their difference is no number. A price above all
         # numbers is infinite.
-        prevented = np.where(many == few, 0.0, many - few)
+        prevented = np.where(lower == higher, 0.0, lower - higher)
         price = np.where(prevented > 0.0, extra / prevented, math.inf)
     return np.where((extra <= 0.0) & (prevented >= 0.0), 0.0, price)
 

@@ -61,9 +61,9 @@ class Setting:
         """What decides losses and writes: RF, min ISR, acks, unclean election."""
         config = self.config
         # Above RF, versions before 3.7 refuse every write: a setting of its own.
-        least = min(config.effective_min_insync_replicas, self.replication_factor + 1)
+        min_isr = min(config.effective_min_insync_replicas, self.replication_factor + 1)
         unclean = bool(config.unclean_leader_election_enable)
-        return self.replication_factor, least, config.acks, unclean
+        return self.replication_factor, min_isr, config.acks, unclean
 
     @property
     def more_patient(self) -> Iterator[Setting]:
@@ -116,8 +116,8 @@ class TopicQuestion:
         """Whether it may be chosen: Kafka's own topics need RF 3 and min ISR 2."""
         if not self.internal or len(self.brokers) < USUAL_REPLICAS:
             return True
-        least = setting.min_insync_replicas >= USUAL_MIN_ISR
-        return least and setting.replication_factor >= USUAL_REPLICAS
+        enough_in_sync = setting.min_insync_replicas >= USUAL_MIN_ISR
+        return enough_in_sync and setting.replication_factor >= USUAL_REPLICAS
 
     @property
     def rack_patterns(self) -> frozenset[tuple[object, ...]]:

@@ -40,9 +40,9 @@ def headline(actions: Sequence[Action], now: Sequence[str]) -> str:
     text = what_to_do(actions)
     if not now:
         return text
-    whole = f"Broken now: {now[0]}. {text}"
-    if len(now) == 1 and len(whole.split()) <= MOST_HEADLINE_WORDS:
-        return whole
+    broken_too = f"Broken now: {now[0]}. {text}"
+    if len(now) == 1 and len(broken_too.split()) <= MOST_HEADLINE_WORDS:
+        return broken_too
     return f"Broken now, repair first: {counted(len(now), 'topic')}. {text}"
 
 
@@ -154,13 +154,15 @@ def _after(actions: Sequence[Action], changed: bool) -> str:
             f"change it {_loses(losing.loss_after)}{_cause(losing)} and "
             f"{_stops(losing.refused_after)}."
         )
-    who, also = "It" if len(actions) == 1 else f"The worst topic, {losing.topic},", ""
+    subject, other = "It" if len(actions) == 1 else f"The worst topic, {losing.topic},", ""
     if losing is not stopping:
-        who, also = f"{losing.topic}", f"{stopping.topic} "
+        subject, other = losing.topic, f"{stopping.topic} "
     if changed:
-        who, also = "After the change the worst topic", "" if losing is stopping else "another one "
-    main = "" if changed else _cause(losing)
-    return f"{who} {_loses(losing.loss_after)}{main} and {also}{_stops(stopping.refused_after)}."
+        subject = "After the change the worst topic"
+        other = "" if losing is stopping else "another one "
+    cause = "" if changed else _cause(losing)
+    stops = _stops(stopping.refused_after)
+    return f"{subject} {_loses(losing.loss_after)}{cause} and {other}{stops}."
 
 
 def worst_after(actions: Sequence[Action]) -> tuple[Action, Action]:
@@ -221,15 +223,15 @@ def _troubles(groups: Sequence[list[Action]], changed: int) -> str:
     for about_losses, members in groupby(groups, key=lambda group: _is_about_losses(group[0])):
         parts = []
         for place, group in enumerate(members):
-            does, what = ("lose", "records") if about_losses else ("stop", "writes")
-            verb = "" if place else f"{does}{'s' if len(group) == 1 else ''} {what} "
-            who = f"{_names(group)} ({_wrong(group[0])})"
-            parts.append(f"{who} {verb}{_range(group, about_losses)}")
+            verb, lost = ("lose", "records") if about_losses else ("stop", "writes")
+            does = "" if place else f"{verb}{'s' if len(group) == 1 else ''} {lost} "
+            topics = f"{_names(group)} ({_wrong(group[0])})"
+            parts.append(f"{topics} {does}{_range(group, about_losses)}")
         sentences.append(f"{'; '.join(parts)}.")
-    unsaid = changed - sum(map(len, groups))
-    if groups and unsaid:
-        change = "changes" if unsaid == 1 else "change"
-        sentences.append(f"{counted(unsaid, 'more topic')} {change}, too.")
+    more_topics = changed - sum(map(len, groups))
+    if groups and more_topics:
+        change = "changes" if more_topics == 1 else "change"
+        sentences.append(f"{counted(more_topics, 'more topic')} {change}, too.")
     return " ".join(sentences)
 
 
@@ -242,8 +244,8 @@ def _names(group: Sequence[Action]) -> str:
 
 def _range(group: Sequence[Action], about_losses: bool) -> str:
     if not about_losses:
-        least, longest = (stopped(pick(a.refused_today for a in group)) for pick in (min, max))
-        return longest if least == longest else span(least, longest)
+        shortest, longest = (stopped(pick(a.refused_today for a in group)) for pick in (min, max))
+        return longest if shortest == longest else span(shortest, longest)
     rarest, most_often = (pick(action.loss_today for action in group) for pick in (min, max))
     if often(rarest) == often(most_often) or is_rare(1.0 / most_often):
         return often(most_often)
@@ -331,16 +333,20 @@ def floor_sentence(actions: Sequence[Action]) -> str:
     parts = []
     losses, minutes = losing.floor.losses_per_year, stopping.floor.minutes_without_writes_per_year
     changed = any(action.set_to is not None for action in actions)
-    said = _cause(losing).endswith(f"{_UNPREVENTED})") and (len(actions) == 1 or not changed)
-    if losses > 0.0 and not is_rare(1.0 / losses) and not said:
-        main = f" ({mechanisms.words(losing.floor.cause)})" if losing.floor.cause else ""
-        parts.append(f"a loss {often(losses)}{main}")
+    cause_is_said = _cause(losing).endswith(f"{_UNPREVENTED})") and (
+        len(actions) == 1 or not changed
+    )
+    if losses > 0.0 and not is_rare(1.0 / losses) and not cause_is_said:
+        cause = f" ({mechanisms.words(losing.floor.cause)})" if losing.floor.cause else ""
+        parts.append(f"a loss {often(losses)}{cause}")
     if minutes * SECONDS_PER_MINUTE >= 1.0:
-        least, whole = stopped(minutes), stopped(stopping.refused_after)
-        number, _, unit = least.partition(" ")
-        of_whole = whole.partition(" ")
-        same = unit == of_whole[2] and number != of_whole[0]
-        parts.append(f"{number} of the {whole}" if same else f"{least} without writes")
+        floor_time, total_time = stopped(minutes), stopped(stopping.refused_after)
+        number, _, unit = floor_time.partition(" ")
+        total_parts = total_time.partition(" ")
+        same_unit = unit == total_parts[2] and number != total_parts[0]
+        parts.append(
+            f"{number} of the {total_time}" if same_unit else f"{floor_time} without writes"
+        )
     return f"No setting prevents {' and '.join(parts)}." if parts else ""
 
 
@@ -372,12 +378,12 @@ def whose_doubt(choice: SettingChoice, actions: Sequence[Action]) -> str:
     """Return for which topics the choice is as unsure, where it is surer for others; else ""."""
     drawn = [action for action in actions if action.choice.draws]
     least_sure = [a.topic for a in drawn if a.choice.confidence == choice.confidence]
-    others = {a.choice.confidence for a in drawn} - {choice.confidence}
-    if not others:
+    other_words = {a.choice.confidence for a in drawn} - {choice.confidence}
+    if not other_words:
         return ""
-    few = len(least_sure) <= _MOST_NAMES
-    names = " and ".join(least_sure) if few else f"{len(least_sure)} topics"
-    surer = others.pop() if len(others) == 1 else "likely or sure"
+    are_few = len(least_sure) <= _MOST_NAMES
+    names = " and ".join(least_sure) if are_few else f"{len(least_sure)} topics"
+    surer = other_words.pop() if len(other_words) == 1 else "likely or sure"
     return f" ({names}), else {surer}"
 
 
@@ -407,14 +413,14 @@ def measure_sentence(choice: SettingChoice) -> str:
 
 def goal_sentence(goal: GoalOutcome) -> str:
     """Return what becomes of a goal."""
-    what = "surviving the failure" if goal.goal == SURVIVE else f"goal {goal.goal}"
+    goal_words = "surviving the failure" if goal.goal == SURVIVE else f"goal {goal.goal}"
     if goal.state == MET:
         sure = f" in {goal.met_in} of {goal.draws} random cases" if goal.draws else ""
-        return f"{capital(what)}: met{sure}."
+        return f"{capital(goal_words)}: met{sure}."
     if goal.state == MISSED:
-        return f"{capital(what)}: missed, and {goal.by} would meet it."
+        return f"{capital(goal_words)}: missed, and {goal.by} would meet it."
     best = "" if goal.goal == SURVIVE else f"; the best is {significant(goal.best)}"
-    return f"{capital(what)}: out of reach{best}."
+    return f"{capital(goal_words)}: out of reach{best}."
 
 
 def goal_sentences(actions: Sequence[Action]) -> tuple[str, ...]:
@@ -435,23 +441,24 @@ def loss_size_sentence(size: LossSize) -> str:
     share = size.share_of_whole_logs
     if not (size.records_per_loss or share):
         return ""
-    what = "whole logs" if share >= _MOSTLY else "a few seconds of one broker's records"
-    mostly = "" if share in (0.0, 1.0) else f"mostly {what}; {percent(share)} take whole logs"
+    usual = "whole logs" if share >= _MOSTLY else "a few seconds of one broker's records"
+    mostly = "" if share in (0.0, 1.0) else f"mostly {usual}; {percent(share)} take whole logs"
     if size.records_per_loss is None:
-        others = ", the others a few seconds of one broker's records" if mostly else ""
-        return f"{percent(share)} of losses take whole logs{others}."
+        rest = ", the others a few seconds of one broker's records" if mostly else ""
+        return f"{percent(share)} of losses take whole logs{rest}."
     return (
-        f"A loss takes {significant(size.records_per_loss)} records on average: {mostly or what}."
+        f"A loss takes {significant(size.records_per_loss)} records on average: {mostly or usual}."
     )
 
 
 def more_replica_sentence(action: Action) -> str:
     """Return what one more replica would buy."""
-    more = action.one_more_replica
-    if more is None:
+    alternative = action.one_more_replica
+    if alternative is None:
         return ""
-    losses, minutes = significant(more.losses_factor), significant(more.minutes_factor)
+    losses = significant(alternative.losses_factor)
+    minutes = significant(alternative.minutes_factor)
     return (
-        f"One more replica ({more.setting}) would change losses by a factor of {losses} and time "
-        f"without writes by {minutes}."
+        f"One more replica ({alternative.setting}) would change losses by a factor of {losses} "
+        f"and time without writes by {minutes}."
     )

@@ -200,14 +200,14 @@ def simulate(
         if method != IMPORTANCE:
             core_seconds(plan, years)
         plan, why_method = with_method(plan, method, int(years), seed)
-    stop = stop.of(plan)
-    pilot_was_late = stop.seconds_left <= 0.0 and bool(plan.bias or plan.splitting)
-    expected = core_seconds(plan, years)
-    if engine == QUICKEST:
-        engine = "local" if expected < QUICKER_HERE_S else "spark"
-    if progress is not None and expected > ANNOUNCE_FROM_S:
-        progress(_announcement(years, expected, stop))
-    rows, blocks, why = _sample(engine, plan, years, seed, stop, directory, progress or warn)
+        stop = stop.of(plan)
+        pilot_was_late = stop.seconds_left <= 0.0 and bool(plan.bias or plan.splitting)
+        expected = core_seconds(plan, years)
+        if engine == QUICKEST:
+            engine = "local" if expected < QUICKER_HERE_S else "spark"
+        if progress is not None and expected > ANNOUNCE_FROM_S:
+            progress(_announcement(years, expected, stop))
+        rows, blocks, why = _sample(engine, plan, years, seed, stop, directory, progress or warn)
     merged = merge(rows, blocks, plan, config=config, model=model, load=load, cluster=cluster)
     if pilot_was_late and why.startswith(TIME_UP):
         why = f"{why}; the pilot took all of it"
@@ -238,7 +238,7 @@ def _sample(
     notify: Notify,
 ) -> tuple[list[Row], tuple[Block, ...], str]:
     """Sample on an engine, with a bar that shows how far it is."""
-    with interrupts_explained(directory), watched(int(years), stop) as watch:
+    with watched(int(years), stop) as watch:
 
         def sample(blocks: Sequence[Block], keep: bool, should_stop: ShouldStop) -> list[Row]:
             kept_in = directory if keep else None

@@ -8,7 +8,7 @@ from typing import Any
 
 from advisor import catalog
 from advisor.catalog import Evidence
-from advisor.formatting import capital, counted, significant, span
+from advisor.formatting import capital, counted, in_few_digits, significant, span
 from advisor.learning.fit import learned_numbers
 from advisor.present.labels import as_given_in_words, short
 from advisor.reliability.failures.card import unit_of
@@ -54,14 +54,8 @@ def _brief(number: Quantity) -> str:
 
 def range_in_words(path: str, low: float, high: float) -> str:
     """Return "0.2 to 2.8 per year"; "" if both ends are equal. What is computed gets two digits."""
-    ends = span(_to_few_digits(low), _to_few_digits(high))
+    ends = span(*(in_few_digits(end, as_given_in_words) for end in (low, high)))
     return f"{ends} {unit_of(path)}".rstrip() if low < high else ""
-
-
-def _to_few_digits(value: float) -> str:
-    """As given; of more than three digits, which nobody gives for a range, the first two."""
-    is_short = value == float(f"{value:.2e}")
-    return as_given_in_words(value) if is_short else significant(value)
 
 
 def value_and_range(quantity: Quantity) -> tuple[str, str]:
@@ -89,9 +83,9 @@ def _named_by(names: Iterable[str]) -> list[Evidence]:
     reached: set[str] = set()
     pending = set(cited)
     while pending:
-        named = set(_NAMED.findall(catalogue[pending.pop()].note)) & set(catalogue)
-        pending |= named - reached
-        reached |= named
+        mentioned = set(_NAMED.findall(catalogue[pending.pop()].note)) & set(catalogue)
+        pending |= mentioned - reached
+        reached |= mentioned
     return [entry for name, entry in catalogue.items() if name in reached - cited]
 
 
@@ -112,5 +106,5 @@ def _where(entry: Evidence) -> str:
         return "our judgement"
     # A plain address, not a link: the report has no outside references.
     address = entry.url.removeprefix("https://").removeprefix("http://")
-    where = "" if address in entry.source else f", {address}"
-    return f"{entry.source}, {entry.year}{where}"
+    address_words = "" if address in entry.source else f", {address}"
+    return f"{entry.source}, {entry.year}{address_words}"

@@ -111,11 +111,11 @@ def short(value: float, digits: int = 2) -> str:
 
 def as_given_in_words(value: float) -> str:
     """Return a number of a card with the digits that it was given: "0.0136", "50 million"."""
-    given = float(f"{value:g}")
+    number = float(f"{value:g}")
     for size, word in _LARGE:
-        if given >= size:
-            return f"{as_given(given / size)} {word}"
-    return as_given(given)
+        if number >= size:
+            return f"{as_given(number / size)} {word}"
+    return as_given(number)
 
 
 def _scientific(value: float, digits: int = 2) -> str:

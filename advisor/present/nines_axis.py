@@ -77,11 +77,11 @@ def nines_axis(
     """Return an axis that covers all values and their intervals; `label` words a tick."""
     estimates = tuple(estimates)
     ends = [q for e in estimates for q in (e.value, e.low, e.high)]
-    shown = [q for q in ends if q > 0]
+    positive = [q for q in ends if q > 0]
     zero = any(e.value == 0 for e in estimates)
-    if not shown:
+    if not positive:
         return NinesAxis(0.0, 1.0, 0.5, ((0.5, label(0.0)),))
-    low, high = -math.log10(max(shown)), -math.log10(min(shown))
+    low, high = -math.log10(max(positive)), -math.log10(min(positive))
     spare = max(0.0, _LEAST_DECADES - (high - low)) / 2
     low, high = low - spare, high + spare
     # No tick above a probability of 1.

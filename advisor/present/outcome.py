@@ -134,10 +134,10 @@ def _unacknowledged(
 ) -> Outcome:
     """Return the outcome of acks=0: nothing is acknowledged, but records are lost."""
     dropped = result.records_dropped_per_year
-    gone = given_up_in_words(float(dropped)) if float(dropped) else "none"
+    dropped_words = given_up_in_words(float(dropped)) if float(dropped) else "none"
     if isinstance(dropped, Estimate) and not dropped.seen:
-        gone = f"at most {gone}"
-    words = f"nothing acknowledged; records lost: {gone}"
+        dropped_words = f"at most {dropped_words}"
+    words = f"nothing acknowledged; records lost: {dropped_words}"
     return Outcome(LOST, title, words, words, "", causes)
 
 
@@ -180,38 +180,38 @@ def estimated(result: Reliability | Sampled, measure: str, intervals: bool = Tru
 
 def shares(causes: Mapping[str, float], most: int = _MOST_CAUSES) -> tuple[tuple[str, float], ...]:
     """Return the largest causes of a measure as shares of it, and the sum of the others."""
-    whole = sum(causes.values())
-    if whole <= 0:
+    total = sum(causes.values())
+    if total <= 0:
         return ()
     ordered = sorted(causes.items(), key=lambda item: (-item[1], item[0]))
-    named = [(mechanisms.words(name), amount / whole) for name, amount in ordered if amount > 0]
-    rest = sum(share for _, share in named[most:])
-    return (*named[:most], *([("all others", rest)] if rest > 0 else []))
+    named = [(mechanisms.words(name), amount / total) for name, amount in ordered if amount > 0]
+    others = sum(share for _, share in named[most:])
+    return (*named[:most], *([("all others", others)] if others > 0 else []))
 
 
-def in_percent(named: Sequence[tuple[str, float]]) -> list[tuple[str, str]]:
+def in_percent(causes: Sequence[tuple[str, float]]) -> list[tuple[str, str]]:
     """Return causes with their shares in whole percents that add up."""
-    words = percents([share for _, share in named])
-    return [(name, said) for (name, _), said in zip(named, words, strict=True)]
+    words = percents([share for _, share in causes])
+    return [(name, percent) for (name, _), percent in zip(causes, words, strict=True)]
 
 
 def notes(config: Config) -> tuple[tuple[str, str], ...]:
     """Return warnings about what Kafka silently changes or refuses: the setting, and a sentence."""
     warnings = []
-    least, factor = config.min_insync_replicas or 1, config.replication_factor or 1
-    if least > factor:
-        said = (
-            f"min.insync.replicas {least} is above the replication factor {factor}: Kafka "
+    min_isr, factor = config.min_insync_replicas or 1, config.replication_factor or 1
+    if min_isr > factor:
+        warning = (
+            f"min.insync.replicas {min_isr} is above the replication factor {factor}: Kafka "
             f"{config.kafka_version} "
         )
         if config.effective_min_insync_replicas > factor:
-            said += (
+            warning += (
                 "refuses every write with acks=all: "
                 "“Messages are rejected since there are fewer in-sync replicas than required.”"
             )
         else:
-            said += f"takes it for {factor} (since 3.7)."
-        warnings.append(("min_insync_replicas", said))
+            warning += f"takes it for {factor} (since 3.7)."
+        warnings.append(("min_insync_replicas", warning))
     if config.acks != 0 and not config.enable_idempotence:
         warnings.append(("acks", "enable.idempotence is off: retries may write duplicates."))
     return tuple(warnings)
@@ -239,12 +239,12 @@ def rack_words(cluster: Cluster, config: Config) -> str:
     share = largest_share(cluster.brokers, config.replication_factor, str(config.mode))
     if share is None:
         return "The racks are not known, so nothing can be said about losing one."
-    after = survival(share, config)
+    effect = survival(share, config)
     lost = f"{records_at_risk(config)} are lost"
-    if after.without_loss:
+    if effect.without_loss:
         lost = "no acknowledged record is lost"
     goes_on = "writes stop"
-    if after.writable:
+    if effect.writable:
         fatal = fatal_racks(cluster.controllers, set(cluster.brokers.values()))
         goes_on = f"writes go on{quorum_words(cluster.controllers, fatal, str(config.mode))}"
     replicas = "one replica" if share == 1 else f"{share} replicas"

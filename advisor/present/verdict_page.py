@@ -86,24 +86,24 @@ def first_screen(
     )
     lead = markup("<div>{}<p>{}</p></div>", head, html(verdict.text))
     top = markup('<div class="av-top">{}{}</div>', lead, _two_numbers(verdict))
-    said = around(verdict)
+    sentences = around(verdict)
     parts = [
         _now(broken, (*unsaid_now(verdict), *state)),
         top,
         _topics(verdict),
-        _picture(verdict, said),
+        _picture(verdict, sentences),
         _commands(verdict, commands),
-        _sure(verdict, said),
+        _sure(verdict, sentences),
     ]
     return markup('<div class="advisor-verdict">\n{}\n</div>\n', html_joined(parts, "\n"))
 
 
-def _now(broken: str, others: Sequence[str]) -> Html:
+def _now(broken: str, sentences: Sequence[str]) -> Html:
     """What is broken now, in red; nothing if nothing is."""
-    if not broken and not others:
+    if not broken and not sentences:
         return _NOTHING
-    items = html_joined(markup("<li>{}</li>", html(sentence)) for sentence in others)
-    more = markup("<ul>{}</ul>", items) if others else _NOTHING
+    items = html_joined(markup("<li>{}</li>", html(sentence)) for sentence in sentences)
+    more = markup("<ul>{}</ul>", items) if sentences else _NOTHING
     first = markup("<p>{}</p>", html(broken)) if broken else _NOTHING
     return markup('<div class="av-now">{}{}</div>', first, more)
 
@@ -113,7 +113,7 @@ def _two_numbers(verdict: Verdict) -> Html:
     actions = verdict.actions
     if not actions:
         return _NOTHING
-    whose = "Worst topic: " if len(actions) > 1 else ""
+    of_worst = "Worst topic: " if len(actions) > 1 else ""
     losses = Change(
         between_losses(max(action.loss_today for action in actions)),
         between_losses(max(action.loss_after for action in actions)),
@@ -125,8 +125,8 @@ def _two_numbers(verdict: Verdict) -> Html:
     changed = any(action.set_to is not None for action in actions)
     return markup(
         '<div><dl class="av-two">{}{}</dl>{}</div>',
-        _number(capital(f"{whose}a loss every"), losses, changed),
-        _number(capital(f"{whose}without writes a year"), minutes, changed),
+        _number(capital(f"{of_worst}a loss every"), losses, changed),
+        _number(capital(f"{of_worst}without writes a year"), minutes, changed),
         _how_sure(verdict),
     )
 
@@ -155,12 +155,12 @@ def _topics(verdict: Verdict) -> Html:
     parts = []
     if trouble:
         parts.append(_table(verdict, trouble[:_FIRST_TOPICS], "Topics to change, the worst first."))
-    rest = trouble[_FIRST_TOPICS:]
-    if rest:
+    more_trouble = trouble[_FIRST_TOPICS:]
+    if more_trouble:
         folded = "<details><summary>{}</summary>{}</details>"
-        title = f"{len(rest):,} more topics to change"
+        title = f"{len(more_trouble):,} more topics to change"
         parts.append(
-            markup(folded, html(title), _table(verdict, rest, f"{title}, the worst first."))
+            markup(folded, html(title), _table(verdict, more_trouble, f"{title}, the worst first."))
         )
     if well:
         folded = '<details class="av-healthy"><summary>{} <span>{}</span></summary>{}</details>'
@@ -248,7 +248,7 @@ def _cell(column: int, content: Html, kind: str = "") -> Html:
     return markup(cell, html(kind), html(_COLUMNS[column]), content)
 
 
-def _picture(verdict: Verdict, said: Around) -> Html:
+def _picture(verdict: Verdict, sentences: Around) -> Html:
     if not verdict.actions:
         return _NOTHING
     arrow = _ARROWS if any(action.set_to is not None for action in verdict.actions) else ""
@@ -257,7 +257,7 @@ def _picture(verdict: Verdict, said: Around) -> Html:
         "<figcaption>{}</figcaption></figure>",
         arrows(verdict, WIDE),
         arrows(verdict, NARROW),
-        html(" ".join(filter(None, (arrow, _LEGEND, said.floor)))),
+        html(" ".join(filter(None, (arrow, _LEGEND, sentences.floor)))),
     )
 
 
@@ -278,16 +278,16 @@ def _commands(verdict: Verdict, commands: Html | None) -> Html:
     return html_joined([held, commands or _NOTHING])
 
 
-def _sure(verdict: Verdict, said: Around) -> Html:
+def _sure(verdict: Verdict, around_table: Around) -> Html:
     """How sure the choice is, drawn and in a sentence; goals, and what to measure next."""
     choice = verdict.choice
     if choice is None:
         return _NOTHING
-    sentences = [said.sure, said.undrawn, *said.goals]
+    sentences = [around_table.sure, around_table.undrawn, *around_table.goals]
     words = html_joined(
         markup('<p class="av-said">{}</p>', html(sentence)) for sentence in sentences if sentence
     )
-    measure = _measured(said.measure, choice)
+    measure = _measured(around_table.measure, choice)
     drawn = price_axis(choice)
     if drawn is None:
         return markup('<div class="av-sure"><div>{}{}</div></div>', words, measure)

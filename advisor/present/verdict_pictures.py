@@ -113,7 +113,7 @@ def arrows(verdict: Verdict, size: Size = WIDE) -> Html:
 
 def describe(rows: Sequence[TopicRow]) -> str:
     """Return the picture in words, with its numbers."""
-    said = [
+    losses_and_minutes = [
         f"{topic.topic}: {_said('loses records', topic.losses, _every)}, "
         f"{_said('stops writes', topic.minutes, _a_year)}."
         for topic in rows
@@ -122,7 +122,7 @@ def describe(rows: Sequence[TopicRow]) -> str:
         [
             "Topics from today to after the change: time between losses across, time without "
             "writes upward; better to the right and up.",
-            *said,
+            *losses_and_minutes,
         ]
     )
 
@@ -161,11 +161,11 @@ def _axes(actions: Sequence[Action], size: Size) -> tuple[_Axis, _Axis]:
     wall = right - size.wall
     best = max(max(years), 4.0 * first)
     last = first * (best / first) ** ((right - size.left) / (wall - size.left))
-    least = max(min(minutes), _MINUTES[0][0])
-    longest = max(max(minutes) * 1.6, least * 12.0)
+    shortest = max(min(minutes), _MINUTES[0][0])
+    longest = max(max(minutes) * 1.6, shortest * 12.0)
     bottom = size.height - size.bottom
     share = 0.16
-    above = least / (longest / least) ** (share / (1.0 - share))
+    above = shortest / (longest / shortest) ** (share / (1.0 - share))
     return _Axis(first, last, size.left, right), _Axis(longest, above, bottom, top)
 
 
@@ -222,9 +222,9 @@ def _ticks(across: _Axis, size: Size) -> list[Html]:
 
 def _rules(across: _Axis, upward: _Axis) -> list[Html]:
     """Lines of the same time without writes, with their words beside the drawing."""
-    shown = [(at, words) for at, words in _MINUTES if upward.last <= at <= upward.first]
+    lines = [(at, words) for at, words in _MINUTES if upward.last <= at <= upward.first]
     drawn = []
-    for minutes, words in shown:
+    for minutes, words in lines:
         y = upward.at(minutes)
         drawn.append(line([(across.start, y), (across.end, y)], "rule"))
         label = words if minutes >= _ALL_YEAR else f"{words}/year"
@@ -283,7 +283,7 @@ def _names(
     edges: Area,
 ) -> list[Html]:
     """The name of each topic beside its dot, where it covers the least of the drawing."""
-    drawn, taken = [], [words_of_wall]
+    drawn, occupied = [], [words_of_wall]
     for (x, y), group in starts:
         name = row(group[0]).topic
         words = name if len(group) == 1 else f"{name} and {len(group) - 1} more"
@@ -295,9 +295,9 @@ def _names(
             for anchor in anchors
         ]
         left, top, anchor = min(
-            places, key=lambda at: _covered(_box(at, width), obstacles, taken, edges)
+            places, key=lambda at: _covered(_box(at, width), obstacles, occupied, edges)
         )
-        taken.append(_box((left, top, anchor), width))
+        occupied.append(_box((left, top, anchor), width))
         at = {"": left, "end": left + width, "middle": x}[anchor]
         drawn.append(text(at, top + 12.0, words, f"halo {anchor}".strip()))
     return drawn
@@ -311,7 +311,7 @@ def _box(place: tuple[float, float, str], width: float) -> Area:
 def _covered(
     area: Area,
     obstacles: Sequence[Place],
-    taken: Sequence[Area],
+    occupied: Sequence[Area],
     edges: Area,
 ) -> float:
     left, top, right, bottom = area
@@ -319,8 +319,7 @@ def _covered(
     outside += max(edges[2] - top, 0.0) + max(bottom - edges[3], 0.0)
     crossed = sum(left < x < right and top < y < bottom for x, y in obstacles)
     names = sum(
-        left < other[2] and other[0] < right and top < other[3] and other[1] < bottom
-        for other in taken
+        left < box[2] and box[0] < right and top < box[3] and box[1] < bottom for box in occupied
     )
     return 5.0 * outside + crossed + 20.0 * names
 
@@ -375,15 +374,15 @@ def price_sentence(choice: SettingChoice) -> str:
     spread = below or choice.break_even_above
     if spread is None:
         return ""
-    what = "it pays" if below is not None else "a higher min ISR pays"
+    pays = "it pays" if below is not None else "a higher min ISR pays"
     used = f"Used: {price_words(choice.minutes_per_loss)}."
     if spread.low >= MOST_PRICE_MINUTES or spread.high == 0.0:
         price = "any price of a loss" if spread.high == 0.0 else "no price of a loss that matters"
-        return f"{capital(what)} at {price}. {used}"
+        return f"{capital(pays)} at {price}. {used}"
     if spread.low == spread.high:
-        return f"{capital(what)} if a loss outweighs {_from(spread.low)}. {used}"
+        return f"{capital(pays)} if a loss outweighs {_from(spread.low)}. {used}"
     draws = "Bar, by the card's ranges: " if choice.draws else ""
-    return f"{draws}{what} if a loss outweighs {_from_to(spread.low, spread.high)}. {used}"
+    return f"{draws}{pays} if a loss outweighs {_from_to(spread.low, spread.high)}. {used}"
 
 
 def _from(minutes: float) -> str:

@@ -76,12 +76,16 @@ def test_the_feature_command_stands_where_they_are_only_assumed() -> None:
 
 def test_columns_without_an_elr_show_brokers_with_zookeeper() -> None:
     """Only KRaft brokers from 3.8 on answer with an ELR; the tool prints N/A for all others."""
-    cluster = advisor.load_cluster(
-        TOPIC.format(isr="1,2,3", columns="\tElr: N/A\tLastKnownElr: N/A")
-    )
+    text = TOPIC.format(isr="1,2,3", columns="\tElr: N/A\tLastKnownElr: N/A")
+    cluster = advisor.load_cluster(text)
     version, note = version_of(cluster)
     assert version == "3.9"
     assert '"Elr: N/A" of brokers that use ZooKeeper or are older' in note
+    assert "of Kafka 2.8 to 3.9 (" in cluster.taken_for
+    assert "topic ids of brokers from 2.8 on" in note
+    without_ids = advisor.load_cluster(text.replace("TopicId: x\t", ""))
+    assert "of Kafka 0.10.0 to 3.9 (" in without_ids.taken_for
+    assert "topic id" not in version_of(without_ids)[1]
     assert "taken as 3.9 with ZooKeeper" in note
     assert controller_of(cluster, version) == {"mode": "zookeeper"}
     assert advisor.recommend(cluster, CARD).best.config.mode == "zookeeper"

@@ -11,6 +11,7 @@ import pytest
 from advisor.__main__ import main
 from advisor.catalog import model_names
 from advisor.cli import commands
+from closed_ports import closed_port
 from command_line import (
     CARD,
     LINE,
@@ -120,7 +121,6 @@ def test_missing_things_are_one_sentence(
         ["audit"],
         ["audit", str(tmp_path / "absent.txt"), "--model", card],
         ["audit", str(tmp_path), "--model", card],
-        ["audit", "localhost:9092", "--model", card],
         ["audit", good(tmp_path)],
         ["audit", str(bare), "--model", card],
         ["evaluate", str(bare), "--model", card],
@@ -128,6 +128,9 @@ def test_missing_things_are_one_sentence(
     ):
         assert main(line) == 2
         one_sentence(capsys)
+    with closed_port() as closed:
+        assert main(["audit", f"127.0.0.1:{closed}", "--model", card]) == 2
+    one_sentence(capsys)
 
 
 def test_odd_but_real_input_is_a_finding(

@@ -125,3 +125,69 @@ def test_a_last_line_that_is_cut_in_its_isr_is_no_damaged_partition():
     line = "\tTopic: a\tPartition: 1\tLeader: 20\tReplicas: 20,30\tIsr: 20,3"
     with pytest.raises(InputError, match="the line is cut in its Isr"):
         load_cluster(HEADER.format("a", 2) + LINE.format("a", 0, "1,2,3") + line)
+
+
+def test_a_topic_without_the_line_of_its_settings_is_said_to_be_assumed():
+    """As tail leaves the first topic, while others have theirs; and as grep leaves all of them."""
+    cut = load_cluster(topic("a", 0, 1) + topic("b", 0, stated=1))
+    assert "the settings of a not shown, so that min ISR 1 is assumed" in cut.part
+    grepped = load_cluster(topic("a", 0, 1) + topic("b", 0))
+    assert grepped.taken_for.endswith("which has leaders, replicas and ISR; no settings; no racks.")
+    assert any("The min ISR of 2 topics is assumed" in remark for remark in grepped.remarks)
+    whole = load_cluster(WHOLE)
+    assert whole.taken_for.endswith("leaders, replicas, ISR and settings; no racks.")
+    assert len(whole.remarks) == 1
+
+
+ELSEWHERE = topic("c", 0, stated=1).replace("1,2,3", "4,5,6").replace("Leader: 1", "Leader: 4")
+COMMAND = "$ kafka-topics.sh --bootstrap-server {} --describe\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("== eu ==\n" + WHOLE + "== us ==\n" + ELSEWHERE, "brokers of both 1, 2, 3 and 4, 5, 6"),
+        (WHOLE + ELSEWHERE, ""),
+        (topic("a", 0, stated=1) + "== b\n" + topic("b", 0, stated=1), ""),
+        ("-- a\n" + topic("a", 0, stated=1) + ELSEWHERE + "-- b\n" + topic("b", 0, stated=1), ""),
+        (
+            COMMAND.format("eu:9092") + WHOLE + COMMAND.format("us:9092") + topic("c", 0, stated=1),
+            "its commands name eu:9092 and us:9092",
+        ),
+        (
+            COMMAND.format("a:9092,b:9092")
+            + WHOLE
+            + COMMAND.format("b:9092")
+            + topic("c", 0, stated=1),
+            "",
+        ),
+    ],
+)
+def test_topics_that_may_be_of_two_clusters_are_said_to_be(text, said):
+    """Commands without a host in common, or disjoint brokers on both sides of a line of prose."""
+    part = load_cluster(text).part
+    assert ("This may be of two clusters" in part) == bool(said)
+    assert said in part
+
+
+def test_a_setting_in_other_letters_is_said_and_not_applied():
+    """Kafka knows none but its own names; of topics, of brokers, and with underscores alike."""
+    described = load_cluster(topic("a", 0, stated=1).replace("min.insync", "Min.InSync"))
+    assert described.topics[0].min_insync_replicas is None
+    assert described.remarks[-1] == (
+        "Min.InSync.replicas of 1 topic is not applied: Kafka's name, in exactly these letters, is "
+        "min.insync.replicas."
+    )
+    deployed = load_cluster(
+        "apiVersion: kafka.strimzi.io/v1beta2\nkind: Kafka\nmetadata:\n  name: shop\nspec:\n"
+        "  kafka:\n    replicas: 3\n    config:\n      Default.Replication.Factor: 3\n---\n"
+        "apiVersion: kafka.strimzi.io/v1beta2\nkind: KafkaTopic\nmetadata:\n  name: orders\n"
+        "spec:\n  partitions: 3\n  replicas: 3\n  config:\n    min_insync_replicas: 2\n"
+    )
+    assert deployed.remarks[-1] == (
+        "Default.Replication.Factor of the brokers and min_insync_replicas of 1 topic are not "
+        "applied: Kafka's names, in exactly these letters, are default.replication.factor and "
+        "min.insync.replicas."
+    )
+    plain = load_cluster(WHOLE.replace("=2", "=2,Owner=x,segment.Bytes=1"))
+    assert not any("not applied" in remark for remark in plain.remarks)

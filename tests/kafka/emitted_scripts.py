@@ -13,6 +13,7 @@ from kafka.admin import KafkaAdminClient, NewTopic
 
 from advisor.kafka_lab.nodes.cluster import RealCluster
 from advisor.kafka_lab.nodes.kafka_tools import MAIN_CLASSES, run_tool, tool_command
+from patience import PATIENCE_S
 
 # What the tools print on failure, whatever their exit code.
 FAILURES = ("Error", "Exception", "ERROR", "failed", "is not a recognized option")
@@ -20,8 +21,6 @@ FAILURES = ("Error", "Exception", "ERROR", "failed", "is not a recognized option
 _VERIFY_RESULT = re.compile(
     r"eassignment of partition (?P<name>\S+?),? .*?(?P<said>rather than|complete)"
 )
-_SCRIPT_TIMEOUT_S = 600
-_METADATA_TIMEOUT_S = 30
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ class Shell:
             stderr=subprocess.STDOUT,
             text=True,
             check=False,
-            timeout=_SCRIPT_TIMEOUT_S,
+            timeout=PATIENCE_S,
         )
         return Ran(done.returncode, done.stdout)
 
@@ -122,7 +121,7 @@ class Shell:
 
         The last output is returned in any case.
         """
-        deadline = time.monotonic() + _METADATA_TIMEOUT_S
+        deadline = time.monotonic() + PATIENCE_S
         while not wanted(text := self.describe()) and time.monotonic() < deadline:
             time.sleep(1)
         return text

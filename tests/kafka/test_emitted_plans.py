@@ -238,10 +238,24 @@ def test_commented_default_commands_work_and_roll_back(journey: Journey) -> None
     ran = shell.run_lines(back.partition(": ")[2])
     assert ran.well, ran.output
     assert inherits(1)(shell.describe_until(inherits(1)))
-    remove = "kafka-topics.sh --bootstrap-server $BS --delete --topic bare"
-    assert shell.run_lines(remove).well
+    delete(shell, "bare")
     first = lines_of(journey.before)
     assert lines_of(shell.describe_until(lambda text: lines_of(text) == first)) == first
+
+
+def topic_of(shell: Shell, name: str, partitions: int) -> Topic:
+    """Return a new topic once the brokers have heard of all its partitions."""
+    line = f"\tTopic: {name}\tPartition: "
+    return topics_of(shell.describe_until(lambda text: text.count(line) == partitions))[name]
+
+
+def delete(shell: Shell, name: str) -> None:
+    """Delete a topic, and wait until the brokers have heard of it."""
+    ran = shell.run_lines(f"kafka-topics.sh --bootstrap-server $BS --delete --topic {name}")
+    assert ran.well, ran.output
+    assert f"Topic: {name}\t" not in shell.describe_until(
+        lambda text: f"Topic: {name}\t" not in text
+    )
 
 
 def test_a_new_topic_is_created_as_recommended(journey: Journey) -> None:
@@ -250,9 +264,8 @@ def test_a_new_topic_is_created_as_recommended(journey: Journey) -> None:
     plan = make_plan(Cluster(RACKS), config, advisor.Workload(partitions=5))
     ran = journey.shell.run_lines(*plan.lines)
     assert ran.well, ran.output
-    (topic,) = advisor.load_cluster(journey.shell.describe("--topic", "my-topic")).topics
-    remove = "kafka-topics.sh --bootstrap-server $BS --delete --topic my-topic"
-    assert journey.shell.run_lines(remove).well
+    topic = topic_of(journey.shell, "my-topic", 5)
+    delete(journey.shell, "my-topic")
     assert len(topic.partitions) == 5
     assert topic.replication_factor == 3
     assert topic.min_insync_replicas == 2
@@ -261,11 +274,10 @@ def test_a_new_topic_is_created_as_recommended(journey: Journey) -> None:
 def test_emitted_server_properties_set_the_defaults(journey: Journey) -> None:
     """A topic created without a factor gets that of the emitted server.properties."""
     make = "kafka-topics.sh --bootstrap-server $BS --create --topic plain"
-    remove = "kafka-topics.sh --bootstrap-server $BS --delete --topic plain"
     ran = journey.shell.run_lines(make)
-    (topic,) = advisor.load_cluster(journey.shell.describe("--topic", "plain")).topics
     assert ran.well, ran.output
-    assert journey.shell.run_lines(remove).well
+    topic = topic_of(journey.shell, "plain", 1)
+    delete(journey.shell, "plain")
     assert default("replication_factor", "3.9") == 1 != topic.replication_factor == 3
 
 

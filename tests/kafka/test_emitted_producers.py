@@ -22,6 +22,7 @@ from advisor.kafka_lab.nodes.distribution import (
 )
 from advisor.protocol.rules.config import Config
 from clusters import skip_or_fail
+from patience import PATIENCE_S
 
 # One Java client per change of the producer's settings, and the version given to the advisor.
 CLIENTS = {
@@ -124,7 +125,7 @@ def verdicts(java_clients: Path, tmp_path_factory: pytest.TempPathFactory) -> di
         str(java_clients / LOGGING),
     ]
     command += [str(HERE / "ProducerCheck.java"), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr
     rows = [line.split("\t") for line in done.stdout.splitlines()]
     return {name: Verdict(outcome, ignored) for name, outcome, ignored in rows}

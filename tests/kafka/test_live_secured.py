@@ -19,8 +19,10 @@ from advisor.kafka_lab.nodes.kafka_tools import run_tool
 from advisor.kafka_lab.nodes.node_properties import ClusterSpec
 from advisor.protocol.rules.config import Config
 from advisor.reliability.workload import Workload
+from awaited import awaited
 from certificates import authority
 from emitted_scripts import Shell
+from patience import PATIENT_LINES, patient_properties
 
 PASSWORDS = {"alice": "alice's own; secret", "bob": "bob-secret"}
 SCRAM = "scram-secret"
@@ -76,6 +78,7 @@ def client(folder: Path, name: str, mechanism: str, login: str, identified: str 
         "ssl.endpoint.identification.algorithm": identified,
     }
     text = "".join(f"{key}={value}\n" for key, value in lines.items())
+    text += "".join(f"{line}\n" for line in PATIENT_LINES)
     (folder / f"{name}.properties").write_text(text)
 
 
@@ -106,7 +109,19 @@ def running(folder: Path, real_cluster: Callable[[ClusterSpec], RealCluster]) ->
         "--entity-name",
         "alice",
     )
+    awaited(lambda: seen_by(cluster, folder, "bob"), lambda seen: seen == {"open": 2, "seen": None})
+    every = {"open", "seen", "hidden", "inherits"}
+    awaited(lambda: seen_by(cluster, folder, "scram"), lambda seen: {*(seen or ())} == every)
     return cluster
+
+
+def seen_by(cluster: RealCluster, folder: Path, login: str) -> dict[str, int | None] | None:
+    """Return the topics that a login sees, and their min ISR; None if it is not let in."""
+    try:
+        read = load_cluster(cluster.bootstrap, client_properties=folder / f"{login}.properties")
+    except InputError:
+        return None
+    return {topic.name: topic.min_insync_replicas for topic in read.topics}
 
 
 def run(cluster: RealCluster, folder: Path, script: str, *arguments: str) -> str:
@@ -163,7 +178,7 @@ def test_failed_authentication_is_explained(
     login: str | None, said: str, running: RealCluster, folder: Path
 ) -> None:
     """No SASL, wrong password, certificate for another host: one sentence without secrets."""
-    path = None if login is None else folder / f"{login}.properties"
+    path = patient_properties(folder) if login is None else folder / f"{login}.properties"
     with pytest.raises(InputError, match=said) as caught:
         load_cluster(running.bootstrap, client_properties=path)
     assert not any(word in str(caught.value) for word in (*PASSWORDS.values(), "guessed"))
@@ -193,11 +208,12 @@ def test_the_command_line_accepts_command_config(
 ) -> None:
     """`--command-config` works, and missing information is printed on stderr."""
     options = ["--model", "three_az_cloud", "--command-config", str(folder / "bob.properties")]
-    assert main(["evaluate", running.bootstrap, *options, "--timeout", "60"]) == 0
+    assert main(["evaluate", running.bootstrap, *options]) == 0
     printed = capsys.readouterr()
     assert "\nRF 3 with min ISR " in printed.out
     assert "The settings of the topics seen are not known" in printed.err
-    assert main(["evaluate", running.bootstrap, "--model", "three_az_cloud"]) == 2
+    options = ["--model", "three_az_cloud", "--command-config", str(patient_properties(folder))]
+    assert main(["evaluate", running.bootstrap, *options]) == 2
     assert "speaks TLS" in capsys.readouterr().err
 
 
@@ -215,11 +231,14 @@ def test_emitted_commands_authenticate(running: RealCluster, folder: Path, tmp_p
     shell = Shell(running, tmp_path / "shell")
     there = shell.run_lines("unset BS", *plan.lines)
     assert there.well, there.output
-    changed = read()
-    assert {t.min_insync_replicas for t in changed.topics if t.name in ("open", "inherits")} == {3}
+
+    def min_isrs(found: Cluster) -> set[int | None]:
+        return {t.min_insync_replicas for t in found.topics if t.name in ("open", "inherits")}
+
+    assert min_isrs(awaited(read, lambda found: min_isrs(found) == {3})) == {3}
     back = shell.run_lines("unset BS", *plan.rollback)
     assert back.well, back.output
-    assert read().observed == before.observed
+    assert awaited(read, lambda found: found.observed == before.observed)
 
 
 def test_every_tool_takes_the_client_properties(

@@ -12,6 +12,7 @@ import pytest
 import plays
 from advisor.kafka_lab.nodes.node_properties import ClusterSpec
 from advisor.protocol.scenario.language import Scenario
+from patience import PATIENCE_S
 
 OPENINGS = {
     "two": "cluster brokers=2 kafka=3.9 mode=kraft",
@@ -31,12 +32,19 @@ class FakeCluster:
     """Notes what was played on which of its brokers."""
 
     made: list[FakeCluster]
+    counted: threading.Lock
+    # No thread plays until each has its first cluster, whichever the machine holds up.
+    all_begun: threading.Barrier
 
     def __init__(self, spec: ClusterSpec, brokers: Collection[int]) -> None:
         self.spec, self.brokers = spec, tuple(brokers)
         self.played: list[tuple[str, tuple[int, ...]]] = []
         self.closed = False
-        self.made.append(self)
+        with self.counted:
+            self.made.append(self)
+            is_first = len(self.made) <= plays.CLUSTERS_AT_ONCE
+        if is_first:
+            self.all_begun.wait(PATIENCE_S)
 
     def widen(self, brokers: Collection[int]) -> None:
         self.brokers = tuple(sorted({*self.brokers, *brokers}))
@@ -50,6 +58,8 @@ class FakeCluster:
 def played(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A function that plays all texts, some of which fail, and returns clusters and transcripts."""
     FakeCluster.made = []
+    FakeCluster.counted = threading.Lock()
+    FakeCluster.all_begun = threading.Barrier(plays.CLUSTERS_AT_ONCE)
     lock, most = threading.Lock(), [0]
 
     def outputs(scenario: Scenario, cluster: FakeCluster) -> list[list[str]]:

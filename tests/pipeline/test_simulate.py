@@ -186,6 +186,19 @@ def test_an_interrupt_before_the_first_block_says_the_same(
         run(engine="local")
 
 
+def test_an_interrupt_while_the_time_is_announced_says_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Between planning and sampling, too."""
+
+    def interrupted(_sentence: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(simulate_module, "ANNOUNCE_FROM_S", 0.0)
+    with pytest.raises(KeyboardInterrupt, match=r"^Interrupted, and nothing is kept; name a fold"):
+        run(engine="local", progress=interrupted)
+
+
 def only(blocks: Sequence[Block]) -> Runner:
     """Run these blocks, and stop at any other."""
 

@@ -109,9 +109,7 @@ def test_both_engines_show_it_on_a_terminal_and_nothing_on_a_pipe(
     simulated(engine, 6_400_000)
     shown = capfd.readouterr()
     assert shown.out == ""
-    assert re.search(
-        r"M/6.40M years in 0\d:\d\d, [\d,]+ years with a loss, 95 % interval", shown.err
-    )
+    assert re.search(r"M/6.40M years in [\d:]+, [\d,]+ years with a loss, 95 % interval", shown.err)
 
 
 def test_a_notebook_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,8 @@ QUIET = [
 NEEDS_BROWSER = pytest.mark.skipif(
     FOUND is None and "CI" not in os.environ, reason=f"none of {', '.join(NAMES)} is installed"
 )
-WAIT_MS = 120_000
+# So long a page may take, also on a busy machine.
+WAIT_MS = 600_000
 
 
 @contextmanager
@@ -34,9 +35,16 @@ def chromium() -> Iterator[Browser]:
     """Start the browser of this machine."""
     assert FOUND is not None, f"install one of {', '.join(NAMES)}"
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=FOUND, args=QUIET)
+        browser = playwright.chromium.launch(executable_path=FOUND, args=QUIET, timeout=WAIT_MS)
         yield browser
         browser.close()
+
+
+def new_page(browser: Browser, **options: Any) -> Page:
+    """Open an empty page on which everything may take its time."""
+    page = browser.new_page(**options)
+    page.set_default_timeout(WAIT_MS)
+    return page
 
 
 def opened(
@@ -57,6 +65,7 @@ def opened(
         offline=True,
         color_scheme="dark" if scheme == "dark" else "light",
     )
+    context.set_default_timeout(WAIT_MS)
     page: Any = context.new_page()
     page.troubles = []
     page.asked = []
@@ -66,7 +75,15 @@ def opened(
     page.goto(path.as_uri())
     if not folded:
         page.evaluate("document.querySelectorAll('.fold').forEach(part => { part.open = true; })")
+    if scripts:
+        await_frame(page)
     return page
+
+
+def await_frame(page: Page) -> None:
+    """Wait until a page has drawn itself at its present size."""
+    # Scripts hear of a size between two frames.
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
 def serious(page: Page, part: str = "html") -> list[str]:

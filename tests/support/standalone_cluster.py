@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import socket
+import re
 import subprocess
 import sys
 import time
@@ -17,26 +17,19 @@ from shutil import copy
 import pyspark
 
 from advisor.pipeline.java import find_java
+from patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[2]
 LOOPBACK = "127.0.0.1"
-# A busy computer takes a minute to start what takes seconds.
-PATIENCE_S = 300.0
 
 
-def free_port() -> int:
-    """A port of the loopback that is free now."""
-    with socket.socket() as found:
-        found.bind((LOOPBACK, 0))
-        return int(found.getsockname()[1])
-
-
-def wait_for(what: str, log: Path, seconds: float = PATIENCE_S) -> None:
-    """Wait until a log says something."""
+def wait_for(what: str, log: Path, seconds: float = PATIENCE_S) -> str:
+    """Wait until a log says something, and return the log."""
     end = time.monotonic() + seconds
     while what not in (text := log.read_text(errors="replace")):
         assert time.monotonic() < end, f"{log} never says {what!r}:\n{text[-2000:]}"
         time.sleep(0.05)
+    return text
 
 
 @dataclass
@@ -66,11 +59,11 @@ class Standalone:
         wait_for("Successfully registered with master", log)
 
     def start_master(self) -> None:
-        """Start the master on a free port."""
-        port = free_port()
-        log = self._start("master", "master.Master", port=port)
-        wait_for("I have been elected leader", log)
-        self.url = f"spark://{LOOPBACK}:{port}"
+        """Start the master on a port that it chooses and says."""
+        said = wait_for("I have been elected leader", self._start("master", "master.Master"))
+        found = re.search(r"Starting Spark master at (spark://\S+)", said)
+        assert found is not None, said
+        self.url = found[1]
 
     def stop(self) -> None:
         """End everything that was started, and wait for it."""
@@ -83,7 +76,7 @@ class Standalone:
                 process.kill()
                 process.wait()
 
-    def _start(self, name: str, main: str, *arguments: str, port: int = 0) -> Path:
+    def _start(self, name: str, main: str, *arguments: str) -> Path:
         java = find_java()
         home = Path(pyspark.__file__).parent
         environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -94,7 +87,7 @@ class Standalone:
             "SPARK_NO_DAEMONIZE": "1",
         }
         command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{main}"]
-        where = ["--host", LOOPBACK, "--port", str(port), "--webui-port", "0"]
+        where = ["--host", LOOPBACK, "--port", "0", "--webui-port", "0"]
         log = self.folder / f"{name}.log"
         with log.open("wb") as out:
             self.started.append(

@@ -58,7 +58,7 @@ MUTANTS = {
         "fallen.sort(key=self._decision_order, reverse=True)", "Transition", (red,),
     ),
     "cut off counts as an unclean stop": Mutant(
-        red, "[DOWN_CLEAN if own == CUT_OFF", "[DOWN_UNCLEAN if own == CUT_OFF",
+        red, "[DOWN_CLEAN if c == CUT_OFF", "[DOWN_UNCLEAN if c == CUT_OFF",
         "Transition", (red,),
     ),
     "a crash without a controller counts as clean": Mutant(

@@ -4,13 +4,12 @@ import json
 import os
 import secrets
 import shutil
-import socket
 import subprocess
 import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -23,7 +22,8 @@ from advisor.advice import Goals
 from advisor.present.interactive.explorer_model import ExplorerModel
 from advisor.present.interactive.fragment import stored_fragment
 from advisor.protocol.rules.config import Config
-from browsing import NEEDS_BROWSER, WAIT_MS, chromium, serious
+from browsing import NEEDS_BROWSER, WAIT_MS, await_frame, chromium, new_page, serious
+from patience import PATIENCE_MS, PATIENCE_S
 
 pytestmark = NEEDS_BROWSER
 KEYS = (
@@ -39,6 +39,10 @@ KEYS = (
     "card",
     "minutes_per_loss",
 )
+
+
+# The widget. The page that is stored beside it is hidden, and drawn if the widget comes late.
+LIVE = "[data-advisor-live]"
 
 
 @pytest.fixture(scope="module")
@@ -85,12 +89,9 @@ def opened_again() -> nbformat.NotebookNode:
 @pytest.fixture(scope="module")
 def lab(root: Path, place: Path) -> Iterator[str]:
     """Start JupyterLab on a copy of the notebook's folder and return its address with token."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     token = secrets.token_hex(16)
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"]
-    command += ["--ServerApp.ip=127.0.0.1", f"--ServerApp.port={port}"]
+    command += ["--ServerApp.ip=127.0.0.1", "--ServerApp.port=0"]
     command += [f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={place}"]
     own = place / "own"
     environment = {**os.environ, "JUPYTER_CONFIG_DIR": str(own), "JUPYTER_RUNTIME_DIR": str(own)}
@@ -105,23 +106,23 @@ def lab(root: Path, place: Path) -> Iterator[str]:
     with (place / "lab.log").open("w") as log:
         server = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
         try:
-            address = f"http://127.0.0.1:{port}"
-            _wait_for(f"{address}/api?token={token}", server, place / "lab.log")
+            address = _address(own / f"jpserver-{server.pid}.json", server, place / "lab.log")
+            urllib.request.urlopen(f"{address}/api?token={token}", timeout=PATIENCE_S).close()
             yield f"{address}/lab/tree/notebooks/{{name}}?token={token}&reset"
         finally:
             server.terminate()
-            server.wait(timeout=30)
+            server.wait(timeout=PATIENCE_S)
 
 
-def _wait_for(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
-    for _ in range(240):
+def _address(told: Path, server: subprocess.Popen[bytes], log: Path) -> str:
+    """Wait until the server has written down where it listens, and return that."""
+    until = time.monotonic() + PATIENCE_S
+    while True:
         assert server.poll() is None, log.read_text()
-        try:
-            with urllib.request.urlopen(address, timeout=5):
-                return
-        except OSError:
-            time.sleep(0.25)
-    pytest.fail(f"JupyterLab did not start:\n{log.read_text()}")
+        assert time.monotonic() < until, f"JupyterLab did not start:\n{log.read_text()}"
+        with suppress(OSError, ValueError):  # not there yet, or not all of it
+            return f"http://127.0.0.1:{json.loads(told.read_text())['port']}"
+        time.sleep(0.25)
 
 
 NOTEBOOK = "explorer.ipynb"
@@ -159,16 +160,16 @@ SHORTCUTS = "ddabxcvzyjkmoOsl00"  # delete, insert, cut, copy, paste, undo, move
 def explored(browser: Browser, lab: str) -> Iterator[Page]:
     """Open a notebook with the explorer in JupyterLab and run it; its outputs were not stored."""
     page = run_all(browser, lab.format(name=NOTEBOOK))
-    page.locator(".ae-badge").wait_for(timeout=2 * WAIT_MS)
+    page.locator(f"{LIVE} .ae-badge").wait_for(timeout=WAIT_MS)
     last = page.locator(".jp-Notebook .jp-Cell").nth(len(CELLS) - 1)
-    last.locator(".jp-OutputArea-output").get_by_text("4").wait_for(timeout=4 * WAIT_MS)
+    last.locator(".jp-OutputArea-output").get_by_text("4").wait_for(timeout=WAIT_MS)
     yield page
     page.close()
 
 
 def run_all(browser: Browser, address: str) -> Page:
     """Open a notebook in JupyterLab, wait for its kernel and run every cell."""
-    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page = new_page(browser, viewport={"width": 1280, "height": 800})
     page.goto(address)
     page.get_by_text("| Idle").wait_for(timeout=WAIT_MS)
     page.get_by_role("menuitem", name="Run", exact=True).click()
@@ -200,32 +201,32 @@ def cells_of(page: Page) -> list[bool]:
     return list(page.locator(".jp-Notebook .jp-Cell").evaluate_all(script))
 
 
+# Whether all is between the edges of the notebook, once it was scrolled there.
+IN_VIEW_TOGETHER = """live => {
+  const part = name => document.querySelector(`${live} .ae-${name}`);
+  const box = name => part(name).getBoundingClientRect();
+  part("columns").scrollIntoView({ block: "end" });
+  const panel = document.querySelector(".jp-WindowedPanel-outer").getBoundingClientRect();
+  const all = ["controls", "badge", "durability", "availability"].map(box);
+  return box("controls").right <= box("picture").left && all.every(each => each.width > 0 &&
+    each.top >= panel.top && each.bottom <= panel.bottom && each.right <= 1280);
+}"""
+
+
 def redraws(page: Page) -> int:
-    return int(page.locator(".advisor-explorer").get_attribute("data-redraws") or 0)
+    return int(page.locator(f"{LIVE} .advisor-explorer").get_attribute("data-redraws") or 0)
 
 
 def test_controls_badge_and_curves_are_in_view_together(explored: Page) -> None:
     """In JupyterLab at 1280 x 800, in two columns, without scrolling between them."""
-    explored.locator(".ae-columns").evaluate("part => part.scrollIntoView({block: 'end'})")
-    panel = explored.locator(".jp-WindowedPanel-outer").bounding_box()
-    assert panel is not None
-    for part in (".ae-controls", ".ae-badge", ".ae-durability", ".ae-availability"):
-        box = explored.locator(part).bounding_box()
-        assert box is not None
-        assert box["y"] >= panel["y"]
-        assert box["y"] + box["height"] <= panel["y"] + panel["height"]
-        assert box["x"] + box["width"] <= 1280
-    left = explored.locator(".ae-controls").bounding_box()
-    right = explored.locator(".ae-picture").bounding_box()
-    assert left is not None
-    assert right is not None
-    assert left["x"] + left["width"] <= right["x"]
+    # The notebook lays its cells out again after they were scrolled or written.
+    explored.wait_for_function(IN_VIEW_TOGETHER, arg=LIVE)
 
 
 @pytest.mark.parametrize("key", KEYS)
 def test_keys_act_on_a_control_and_on_nothing_else(explored: Page, key: str) -> None:
     """Arrows change it, typing stays in it, and no key reaches a cell of the notebook."""
-    field = explored.locator(f".ae-row [id$='-{key}']")
+    field = explored.locator(f"{LIVE} .ae-row [id$='-{key}']")
     before = field.input_value()  # a click on a scale chooses
     field.click()
     explored.keyboard.press("Escape")  # closes the list that the click opened
@@ -252,8 +253,9 @@ def test_keys_act_on_a_control_and_on_nothing_else(explored: Page, key: str) -> 
 def wait_for_redraw(page: Page, drawn: int) -> None:
     """Wait until the explorer has drawn more often than so."""
     page.wait_for_function(
-        "drawn => Number(document.querySelector('.advisor-explorer').dataset.redraws) > drawn",
-        arg=drawn,
+        "([live, drawn]) => drawn < "
+        "Number(document.querySelector(`${live} .advisor-explorer`).dataset.redraws)",
+        arg=[LIVE, drawn],
         timeout=WAIT_MS,
     )
 
@@ -270,7 +272,7 @@ def put_back(field: Locator, value: str) -> None:
 @pytest.mark.parametrize("key", KEYS)
 def test_arrows_change_a_control_and_the_answer(explored: Page, key: str) -> None:
     """One step with the keyboard is a change that is drawn."""
-    field = explored.locator(f".ae-row [id$='-{key}']")
+    field = explored.locator(f"{LIVE} .ae-row [id$='-{key}']")
     before, drawn = field.input_value(), redraws(explored)
     field.focus()
     last = key == "minutes_per_loss" or field.evaluate(
@@ -287,7 +289,7 @@ def test_arrows_change_a_control_and_the_answer(explored: Page, key: str) -> Non
 @pytest.mark.parametrize("key", KEYS)
 def test_the_mouse_changes_a_control_and_the_answer(explored: Page, key: str) -> None:
     """A choice from a list is drawn, a step of a scale, and a number typed over a marked one."""
-    field = explored.locator(f".ae-row [id$='-{key}']")
+    field = explored.locator(f"{LIVE} .ae-row [id$='-{key}']")
     before, drawn = field.input_value(), redraws(explored)
     if field.get_attribute("type") == "range":
         field.click(position={"x": 4, "y": 4})
@@ -300,7 +302,7 @@ def test_the_mouse_changes_a_control_and_the_answer(explored: Page, key: str) ->
         field.click()
         field.dblclick()
         explored.keyboard.type("45000")
-        explored.locator(".ae-verdict").click()  # elsewhere: the field is left
+        explored.locator(f"{LIVE} .ae-verdict").click()  # elsewhere: the field is left
     assert field.input_value() != before
     wait_for_redraw(explored, drawn)
     assert len(cells_of(explored)) == len(CELLS)
@@ -310,7 +312,7 @@ def test_the_mouse_changes_a_control_and_the_answer(explored: Page, key: str) ->
 @pytest.mark.parametrize("key", ["retries", "delivery_timeout_ms"])
 def test_the_small_arrows_of_a_number_change_the_answer(explored: Page, key: str) -> None:
     """A click on the upper or lower arrow at the right end of the field is drawn."""
-    field = explored.locator(f".ae-row [id$='-{key}']")
+    field = explored.locator(f"{LIVE} .ae-row [id$='-{key}']")
     before, drawn = field.input_value(), redraws(explored)
     limit = field.get_attribute("max") == before
     field.hover()
@@ -326,28 +328,41 @@ def test_the_small_arrows_of_a_number_change_the_answer(explored: Page, key: str
 
 def test_what_the_cluster_has_seen_is_typed_by_keyboard(explored: Page) -> None:
     """The fold opens, a count is answered in a line, what is none is marked; no cell is lost."""
-    explored.locator(".ae-seen summary").focus()
+    explored.locator(f"{LIVE} .ae-seen summary").focus()
     explored.keyboard.press("Enter")
     years, crashes = (
-        explored.locator(f".ae-row [id$='-seen.{key}']") for key in ("years", "broker.destroyed")
+        explored.locator(f"{LIVE} .ae-row [id$='-seen.{key}']")
+        for key in ("years", "broker.destroyed")
     )
+    years.wait_for()
     years.focus()
     explored.keyboard.type("9")
     explored.keyboard.press("Tab")
     crashes.focus()
     explored.keyboard.type(SHORTCUTS)
     explored.keyboard.press("Enter")
-    explored.locator(".ae-refusal:not(:empty)").wait_for(timeout=WAIT_MS)
+    explored.locator(f"{LIVE} .ae-refusal:not(:empty)").wait_for(timeout=WAIT_MS)
     assert crashes.get_attribute("aria-invalid") == "true"
     assert years.get_attribute("aria-invalid") is None
     crashes.fill("0")
     crashes.press("Enter")
-    explored.locator(".ae-moved", has_text="9 years of 3 brokers").wait_for(timeout=WAIT_MS)
+    explored.locator(f"{LIVE} .ae-moved", has_text="9 years of 3 brokers").wait_for(timeout=WAIT_MS)
     assert serious(explored, ".ae-controls") == []
     for field in (crashes, years):
         put_back(field, "")
-    explored.locator(".ae-moved:empty").wait_for(state="attached", timeout=WAIT_MS)
+    explored.locator(f"{LIVE} .ae-moved:empty").wait_for(state="attached", timeout=WAIT_MS)
     assert len(cells_of(explored)) == len(CELLS)
+
+
+# Whether what is behind the explorer has the theme's colour, and its own colours change no more.
+THEMED = """([live, light]) => {
+  const explorer = document.querySelector(`${live} .advisor-explorer`);
+  const colour = part => getComputedStyle(part).backgroundColor.match(/[0-9.]+/g).map(Number);
+  let behind = explorer;
+  while (colour(behind)[3] === 0) behind = behind.parentElement;
+  return (colour(behind)[0] > 127) === light && explorer.offsetHeight > 0 &&
+    explorer.getAnimations({ subtree: true }).length === 0;
+}"""
 
 
 @pytest.mark.parametrize("theme", ["JupyterLab Dark", "JupyterLab Light"])
@@ -358,7 +373,8 @@ def test_axe_finds_nothing_serious_in_jupyterlab(explored: Page, theme: str) -> 
     light = str(theme.endswith("Light")).lower()
     body = explored.locator(f"body[data-jp-theme-light='{light}']")
     body.wait_for(state="attached", timeout=WAIT_MS)
-    explored.wait_for_timeout(1000)  # the theme's style sheet
+    explored.wait_for_function(THEMED, arg=[LIVE, theme.endswith("Light")], timeout=WAIT_MS)
+    await_frame(explored)
     if folder := os.environ.get("PICTURES"):
         explored.screenshot(path=Path(folder, f"explorer-{light}.png"))
     assert serious(explored, ".advisor-explorer") == []
@@ -366,44 +382,44 @@ def test_axe_finds_nothing_serious_in_jupyterlab(explored: Page, theme: str) -> 
 
 def test_a_refusal_stands_beside_its_control_and_the_picture_stays(explored: Page) -> None:
     """The reason is Kafka's; the last picture is greyed until a setting has an answer again."""
-    field = explored.get_by_label("delivery.timeout.ms", exact=True)
-    before, curve = field.input_value(), explored.locator(".ae-durability polyline").count()
+    field = explored.locator(LIVE).get_by_label("delivery.timeout.ms", exact=True)
+    before, curve = field.input_value(), explored.locator(f"{LIVE} .ae-durability polyline").count()
     field.fill("10")
     field.press("Enter")
-    explored.locator(".ae-answer.ae-old").wait_for(timeout=WAIT_MS)
-    said = explored.locator(".ae-row:has([id$='-delivery_timeout_ms']) .ae-said")
+    explored.locator(f"{LIVE} .ae-answer.ae-old").wait_for(timeout=WAIT_MS)
+    said = explored.locator(f"{LIVE} .ae-row:has([id$='-delivery_timeout_ms']) .ae-said")
     explored.wait_for_function(
         "() => document.querySelector('[aria-invalid]') !== null", timeout=WAIT_MS
     )
     assert "delivery.timeout.ms should be equal to or larger than linger.ms" in said.inner_text()
-    assert explored.locator(".ae-durability polyline").count() == curve > 0
+    assert explored.locator(f"{LIVE} .ae-durability polyline").count() == curve > 0
     field.fill(before)
     field.press("Enter")
-    explored.locator(".ae-answer:not(.ae-old)").wait_for(timeout=WAIT_MS)
+    explored.locator(f"{LIVE} .ae-answer:not(.ae-old)").wait_for(timeout=WAIT_MS)
     assert said.inner_text() == ""
 
 
 def test_the_kernel_answers_what_the_page_lacks(explored: Page) -> None:
     """Another number of retries is computed and drawn; its intervals follow by themselves."""
-    field = explored.get_by_label("retries", exact=True)
+    field = explored.locator(LIVE).get_by_label("retries", exact=True)
     before = field.input_value()
     field.fill("3")
     field.press("Enter")
-    explored.locator(".ae-answer:not(.ae-old)").wait_for(timeout=WAIT_MS)
-    explored.locator(".ae-durability .ae-interval").first.wait_for(
+    explored.locator(f"{LIVE} .ae-answer:not(.ae-old)").wait_for(timeout=WAIT_MS)
+    explored.locator(f"{LIVE} .ae-durability .ae-interval").first.wait_for(
         state="attached", timeout=WAIT_MS
     )
-    assert "shown: RF 3, min ISR 1" in explored.locator(".ae-legend").inner_text()
+    assert "shown: RF 3, min ISR 1" in explored.locator(f"{LIVE} .ae-legend").inner_text()
     field.fill(before)
     field.press("Enter")
-    explored.locator(".ae-answer:not(.ae-old)").wait_for(timeout=WAIT_MS)
+    explored.locator(f"{LIVE} .ae-answer:not(.ae-old)").wait_for(timeout=WAIT_MS)
 
 
-def first_picture(page: Page, within_ms: int = 2 * WAIT_MS) -> None:
+def first_picture(page: Page) -> None:
     """Wait for the curve, and for the end of its cell."""
-    curve = page.locator(".ae-durability polyline").first
-    curve.wait_for(state="attached", timeout=within_ms)
-    cell = page.locator(".jp-Notebook .jp-Cell", has=page.locator(".advisor-explorer"))
+    curve = page.locator(f"{LIVE} .ae-durability polyline").first
+    curve.wait_for(state="attached", timeout=PATIENCE_MS)
+    cell = page.locator(".jp-Notebook .jp-Cell", has=page.locator(f"{LIVE} .advisor-explorer"))
     cell.locator(".jp-InputPrompt").first.get_by_text("[*]:").wait_for(
         state="detached", timeout=WAIT_MS
     )
@@ -413,17 +429,17 @@ def test_the_first_notebooks_cell_ends_with_a_picture(browser: Browser, lab: str
     """What an exported page offers besides is computed after it, by other processes."""
     with running(browser, lab.format(name=FIRST)) as page:
         # The verdict's draws come first, a minute of processor.
-        first_picture(page, within_ms=5 * WAIT_MS)
+        first_picture(page)
 
 
 def test_the_kernel_answers_while_the_page_is_computed(browser: Browser, lab: str) -> None:
     """Two changes at once lead to what no page has; only the kernel can answer."""
     with running(browser, lab.format(name=CARD)) as page:
         first_picture(page)
-        page.locator(".ae-row [id$='-kafka_version']").select_option("3.0")
-        page.locator(".ae-row [id$='-acks']").select_option("1")
-        page.locator(".ae-legend").get_by_text("acks=1").wait_for(timeout=WAIT_MS)
-        page.locator(".ae-answer:not(.ae-old)").wait_for(timeout=WAIT_MS)
+        page.locator(f"{LIVE} .ae-row [id$='-kafka_version']").select_option("3.0")
+        page.locator(f"{LIVE} .ae-row [id$='-acks']").select_option("1")
+        page.locator(f"{LIVE} .ae-legend").get_by_text("acks=1").wait_for(timeout=WAIT_MS)
+        page.locator(f"{LIVE} .ae-answer:not(.ae-old)").wait_for(timeout=WAIT_MS)
 
 
 def test_an_output_written_again_keeps_what_was_chosen(
@@ -431,9 +447,9 @@ def test_an_output_written_again_keeps_what_was_chosen(
 ) -> None:
     """The kernel completes an output that the reader works with: setting and focus stay."""
     with running(browser, lab.format(name=WRITTEN_AGAIN)) as page:
-        explorer = page.locator(".advisor-explorer")
-        explorer.wait_for(timeout=2 * WAIT_MS)
-        field = page.locator(".ae-row [id$='-acks']")
+        explorer = page.locator(f"{LIVE} .advisor-explorer")
+        explorer.wait_for(timeout=WAIT_MS)
+        field = page.locator(f"{LIVE} .ae-row [id$='-acks']")
         field.select_option("1")
         field.focus()
         before = page.locator(".jp-OutputArea-output .lm-Widget").first.evaluate_handle(
@@ -442,22 +458,23 @@ def test_an_output_written_again_keeps_what_was_chosen(
         place.joinpath("notebooks", "go").touch()
         page.wait_for_function("part => !part.isConnected", arg=before, timeout=WAIT_MS)
         explorer.wait_for(timeout=WAIT_MS)
+        page.locator(f"{LIVE} .ae-legend", has_text="shown: RF 3, min ISR 1, acks=1").wait_for()
         assert explorer.count() == 1
         assert field.input_value() == "1"
         page.wait_for_function(
             "() => (document.activeElement.id || '').endsWith('-acks')", timeout=WAIT_MS
         )
-        assert "shown: RF 3, min ISR 1, acks=1" in page.locator(".ae-legend").inner_text()
         field.select_option("0")
         page.wait_for_function(
-            "() => document.querySelector('.ae-legend').innerText.includes('min ISR 1, acks=0')",
-            timeout=WAIT_MS,
+            "live => document.querySelector(`${live} .ae-legend`)"
+            ".innerText.includes('min ISR 1, acks=0')",
+            arg=LIVE,
         )
 
 
 def test_a_notebook_opened_again_shows_the_stored_page(browser: Browser, lab: str) -> None:
     """Not that the widget's model is not found; and what the page holds can be chosen."""
-    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page = new_page(browser, viewport={"width": 1280, "height": 800})
     page.goto(lab.format(name=OPENED_AGAIN))
     explorer = page.locator(".advisor-explorer")
     explorer.wait_for(timeout=WAIT_MS)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import advisor
+from patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[2]
 PICTURE = ROOT / "docs" / "picture.svg"
@@ -55,7 +56,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     venv = Path(sys.executable).parents[1]
     variables = [f"VENV={venv}", "READY=", f"DOCS={folder}"]
     done = subprocess.run(
-        [make, "docs", *variables], cwd=ROOT, capture_output=True, text=True, timeout=300
+        [make, "docs", *variables], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return folder

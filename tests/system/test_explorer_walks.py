@@ -22,7 +22,7 @@ from advisor.present.interactive.explorer import Explorer, explorer
 from advisor.present.interactive.explorer_model import ExplorerModel
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel, load_model
-from browsing import NEEDS_BROWSER, chromium
+from browsing import NEEDS_BROWSER, chromium, new_page
 
 pytestmark = NEEDS_BROWSER
 STEPS = int(os.environ.get("WALK_STEPS", "30"))
@@ -204,7 +204,7 @@ def matches(
 
 def test_every_change_of_the_widget_is_answered(browser: Browser, view: Explorer) -> None:
     """The kernel answers what the page lacks; its traits are what the page shows."""
-    page, model = browser.new_page(), view._explorer_model
+    page, model = new_page(browser), view._explorer_model
     page.set_content("<body></body>")
     page.evaluate(STARTED, [view._esm, view.page, dict(view.values)])
     replies = list[dict[str, Any]]()
@@ -245,7 +245,7 @@ def test_every_change_of_the_widget_is_answered(browser: Browser, view: Explorer
 
 def test_every_change_of_an_exported_page_is_answered(browser: Browser, view: Explorer) -> None:
     """What the page does not hold is said at the control that asked for it."""
-    page, html = browser.new_page(), view.html
+    page, html = new_page(browser), view.html
     data = json.loads(html.split('<script type="application/json">')[1].split("</script>")[0])
     page.set_content(f"<body>{html}</body>")
     model = view._explorer_model

@@ -10,6 +10,7 @@ import pytest
 
 import fuzz
 from advisor.errors import InputError
+from patience import PATIENCE_S
 
 PROGRAM = Path(fuzz.__file__)
 
@@ -27,7 +28,7 @@ def test_a_minute_of_drawn_input() -> None:
     """The same seed gives the same files and calls; `make fuzz` runs ten times as many."""
     amounts = ["--inputs", "12000", "--mutations", "5000", "--calls", "3000"]
     command = [sys.executable, str(PROGRAM), *amounts]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert ran.returncode == 0, ran.stdout[-4000:] + ran.stderr[-4000:]
     assert (
         "12,000 inputs, 5,000 mutations of the corpus and 3,000 calls of seed 7: 0 " in ran.stdout
@@ -62,7 +63,7 @@ def test_an_allocation_of_a_gigabyte_is_a_mistake() -> None:
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE_S,
         check=False,
         cwd=PROGRAM.parent,
     )

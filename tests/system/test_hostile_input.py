@@ -1,5 +1,6 @@
 """Input that once ended in an internal error, or never: refused in seconds, with a sentence."""
 
+import gc
 import json
 import os
 import subprocess
@@ -14,6 +15,7 @@ import advisor
 from advisor.cluster.live.client_properties import load_properties
 from advisor.cluster.racks import read_racks
 from advisor.errors import AdvisorError
+from patience import PATIENCE_S
 
 QUICK_S = 5.0
 BOMB = "kind: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
@@ -28,10 +30,13 @@ SAVED = {"brokers": {"1": "a"}, "topics": []}
 
 def refused(work: Callable[..., object], *arguments: object) -> str:
     """Return the sentence with which a call is refused, in time."""
-    started = time.process_time()
+    gc.freeze()  # else each collection goes through what other tests have left
+    started = time.thread_time()
     with pytest.raises(AdvisorError) as caught:
         work(*arguments)
-    assert time.process_time() - started < QUICK_S
+    spent_s = time.thread_time() - started
+    gc.unfreeze()
+    assert spent_s < QUICK_S
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -82,9 +87,7 @@ def test_a_hostile_cluster_is_refused(suffix: str, text: str, tmp_path: Path) ->
 
 def test_many_wrapped_lines_are_read_in_time() -> None:
     """The time to join wrapped lines grows with their number, not its square."""
-    started = time.process_time()
     refused(advisor.load_cluster, "Topic: t\tPartition: 0\n" + "Isr: 1\n" * 300_000)
-    assert time.process_time() - started < QUICK_S
 
 
 @pytest.mark.parametrize(
@@ -146,12 +149,17 @@ def test_standard_input_is_read_from_a_pipe_up_to_the_limit() -> None:
     command = [sys.executable, "-m", "advisor", "audit", "-", "--model", "three_az_cloud"]
     with Path("/dev/zero").open("rb") as zeros:
         endless = subprocess.run(
-            command, stdin=zeros, capture_output=True, text=True, timeout=60, check=False
+            command, stdin=zeros, capture_output=True, text=True, timeout=PATIENCE_S, check=False
         )
     assert endless.returncode == 2
     assert "more than 160,000,000 bytes" in endless.stderr
     read = subprocess.run(
-        command, input="brokers = 3\n", capture_output=True, text=True, timeout=60, check=False
+        command,
+        input="brokers = 3\n",
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
     )
     assert "there are no topics to audit" in read.stderr
 

@@ -29,6 +29,7 @@ from advisor.errors import AdvisorError
 from advisor.pipeline.sampled_grid import cluster_name
 from advisor.present.report.page import render_report
 from hostile_text import HOSTILE
+from patience import PATIENCE_S
 from saved_cluster import places, saved, write_tools
 
 CARD = """
@@ -155,7 +156,7 @@ def scripts_run(folder: Path, tools: Path) -> Iterator[str]:
                 cwd=folder,
                 env={"PATH": path, "RESTART": "true"},
                 capture_output=True,
-                timeout=60,
+                timeout=PATIENCE_S,
                 check=False,
             )
             assert done.returncode == 0, (script.name, done.stderr)

@@ -10,7 +10,7 @@ from playwright.sync_api import Page
 from advised import MODEL, described
 from advisor.present.interactive.explorer import Explorer, explorer
 from advisor.protocol.rules.versions import NEWEST_KNOWN
-from browsing import NEEDS_BROWSER, WAIT_MS, chromium
+from browsing import NEEDS_BROWSER, WAIT_MS, chromium, new_page
 
 pytestmark = NEEDS_BROWSER
 START = """
@@ -42,7 +42,7 @@ def view() -> Explorer:
 @pytest.fixture
 def page(view: Explorer) -> Iterator[Page]:
     with chromium() as browser:
-        opened = browser.new_page()
+        opened = new_page(browser)
         opened.set_content("<body></body>")
         opened.evaluate(START % (json.dumps(view._esm), json.dumps(view.page)))
         yield opened

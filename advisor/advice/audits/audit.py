@@ -403,10 +403,10 @@ def _audited(situation: Situation, model: FailureModel, goals: Goals, evaluated:
     cluster, once = situation.cluster, evaluated_once(evaluated)
     decision = Decision(situation, model, goals.requirements, evaluated=once)
     audits: list[TopicAudit] = []
-    with progress_bar(len(situation.topics), " topics", "Auditing") as done:
+    with progress_bar(len(situation.topics), " topics", "Auditing") as advance:
         for topic in situation.topics:
             audits += audit_topic(topic, decision, goals)
-            done(1)
+            advance(1)
     audits.sort(key=_worst_first)
     assumed = dict.fromkeys(a for t in audits for a in t.choice.reliability.assumptions)
     producing = Config(kafka_version=situation.version, **situation.settings)
@@ -473,9 +473,9 @@ def _worst_first(audited: TopicAudit) -> tuple[object, ...]:
 def _finding_lines(findings: tuple[Finding, ...]) -> list[str]:
     """Return the findings, one for topics in the same state, and the first ten of each rule."""
     lines = []
-    for first, topics, more in shortened(findings):
+    for first, topics, how_many_more in shortened(findings):
         lines.append(f"{first.code} {topics + ': ' if topics else ''}{first.detail}")
-        lines += [more] if more else []
+        lines += [how_many_more] if how_many_more else []
     return lines
 
 
@@ -521,15 +521,15 @@ def spread_words(placement: Copysets) -> str:
         "(copysets); a broker shares partitions with "
         f"{shared} other{'' if shared == '1' else 's'} on average (scatter width)."
     )
-    parts = []
+    chances = []
     for lost, chance in _chances(placement).items():
-        parts.append(f"{_share(chance)} for {count_in_words(lost, 'broker')}")
+        chances.append(f"{_share(chance)} for {count_in_words(lost, 'broker')}")
         # The probability does not decrease with more brokers.
         if chance.low >= 1.0:
             break
     return (
         f"{text} Chance that some partition loses all its copies if random brokers are lost at "
-        f"once: {', '.join(parts)}."
+        f"once: {', '.join(chances)}."
     )
 
 

@@ -138,26 +138,26 @@ def current_state(situation: Situation) -> CurrentState:
     reported = observed is not None and observed.down
     if not reported and all(p.healthy for t in cluster.elected for p in t.partitions):
         return state
-    every = [
+    described = [
         row for topic in cluster.elected for row in _described(topic, situation.config_of(topic))
     ]
-    broken = [d for d in every if not d.partition.healthy]
+    broken = [d for d in described if not d.partition.healthy]
     up = situation.presence.in_sync
-    offline = [d for d in every if d.partition.leader is None]
+    offline = [d for d in described if d.partition.leader is None]
     led = [d for d in broken if d.partition.leader is not None]
     sizes = [(d, len(d.partition.isr), d.policy.min_isr) for d in led]
-    under = [d for d, size, least in sizes if size < least]
+    under = [d for d, size, min_isr in sizes if size < min_isr]
     return replace(
         state,
         presence=situation.presence,
         out_of_sync=_names(led),
         offline=_names(offline),
         under_min_isr=_names(under),
-        at_min_isr=_names([d for d, size, least in sizes if size == least]),
+        at_min_isr=_names([d for d, size, min_isr in sizes if size == min_isr]),
         one_left=_names([d for d, size, _ in sizes if size == 1]),
         not_elected=tuple(sorted({b for d in offline for b in _electable(d.partition)} & up)),
         start_first=_start_first(offline, under, led, up),
-        worst_next=_worst_next(every, up),
+        worst_next=_worst_next(described, up),
         sole=bool(offline) and all(len(d.partition.held) == 1 for d in offline),
     )
 
@@ -173,9 +173,9 @@ def _described(topic: Topic, config: Config) -> Iterator[_Described]:
     for partition in topic.partitions:
         factor = partition.replication_factor
         if factor not in policies:
-            least = effective_min_isr(config.min_insync_replicas or 1, factor, config.rules)
+            min_isr = effective_min_isr(config.min_insync_replicas or 1, factor, config.rules)
             unclean = bool(config.unclean_leader_election_enable)
-            policies[factor] = Policy(least, unclean, config.rules)
+            policies[factor] = Policy(min_isr, unclean, config.rules)
         yield _Described(topic.name, partition, policies[factor])
 
 
@@ -201,9 +201,9 @@ def _start_first(
     return min(helps, key=lambda b: (-helps[b], b in up, b), default=None)
 
 
-def _worst_next(every: list[_Described], up: frozenset[int]) -> NextFailure | None:
+def _worst_next(all_described: list[_Described], up: frozenset[int]) -> NextFailure | None:
     failures = {broker: Counter[str]() for broker in up}
-    for described in every:
+    for described in all_described:
         partition = described.partition
         if partition.leader is None:
             continue
@@ -253,13 +253,13 @@ def _effect(
     record: Registration, broker: int, active: frozenset[int], policy: Policy
 ) -> tuple[str, ...]:
     """Fields of `NextFailure` that count a partition if a broker crashes."""
-    after = broker_gone(record, broker, active, policy)
+    registration = broker_gone(record, broker, active, policy)
     effects = []
-    if after.leader == NO_LEADER:
+    if registration.leader == NO_LEADER:
         effects.append("offline")
-    elif after.leader not in (*record.isr, *record.elr):
+    elif registration.leader not in (*record.isr, *record.elr):
         effects.append("unclean")
-    elif _refuses(after, policy) and not _refuses(record, policy):
+    elif _refuses(registration, policy) and not _refuses(record, policy):
         effects.append("refusing")
     if record.isr == (broker,) and not record.elr and policy.min_isr == 1:
         effects.append("last_copies")
@@ -290,8 +290,8 @@ def state_lines(state: CurrentState, brief: bool = False) -> tuple[str, ...]:
 
 def _now(state: CurrentState, brief: bool) -> str:
     if brief and state.missing and (state.offline or state.under_min_isr or state.one_left):
-        named = state.missing == (state.start_first,)
-        return "" if named else f"Now: {_missing(state).removesuffix('; ')}."
+        cause_is_named = state.missing == (state.start_first,)
+        return "" if cause_is_named else f"Now: {_missing(state).removesuffix('; ')}."
     wrong = []
     if state.offline:
         is_single = len(state.offline) == 1
@@ -338,12 +338,12 @@ def _next(worst: NextFailure | None) -> str:
         harm.append(f"{_partitions(worst.offline)} {goes} offline")
     if worst.refusing:
         refuses = "refuses" if worst.refusing == 1 else "refuse"
-        more = f"{worst.refusing:,} more" if harm else _partitions(worst.refusing)
-        harm.append(f"{more} {refuses} acks=all")
+        refusing = f"{worst.refusing:,} more" if harm else _partitions(worst.refusing)
+        harm.append(f"{refusing} {refuses} acks=all")
     text = f"Next: the worst broker to lose now is {worst.broker}: {listed(harm)}"
     if worst.last_copies:
-        whose = _partitions(worst.last_copies)
-        text += f", and no other disk has the newest acknowledged records of {whose}"
+        partitions = _partitions(worst.last_copies)
+        text += f", and no other disk has the newest acknowledged records of {partitions}"
     return f"{text}."
 
 
@@ -361,29 +361,29 @@ def _first(state: CurrentState) -> str:
     broker = state.start_first
     if broker is None:
         return ""
-    what = f"find out why broker {broker} is behind"
+    task = f"find out why broker {broker} is behind"
     if broker in state.presence.down:
-        what = f"bring back broker {broker}"
+        task = f"bring back broker {broker}"
     elif broker in state.presence.failed_directories:
-        what = f"repair the failed log directory of broker {broker}"
+        task = f"repair the failed log directory of broker {broker}"
     elif broker in state.presence.unknown and state.presence.part:
-        what = f"see whether broker {broker} runs, and why it is behind"
+        task = f"see whether broker {broker} runs, and why it is behind"
     elif broker in (*state.presence.unknown, *state.presence.offline):
-        what = f"bring back broker {broker} (if it is up, see its log)"
+        task = f"bring back broker {broker} (if it is up, see its log)"
     if state.offline:
-        others = "elect no other replica unless its disk is lost"
+        warning = "elect no other replica unless its disk is lost"
         if state.sole:
-            others = "there is no other replica to elect: if its disk is lost, so are the records"
+            warning = "there is no other replica to elect: if its disk is lost, so are the records"
         return (
-            f"First: {what}, which offline partitions wait for; {others}. "
+            f"First: {task}, which offline partitions wait for; {warning}. "
             f"Check: {tools.unhealthy('unavailable').text}"
         )
     if state.under_min_isr:
         return (
-            f"First: {what}; leave min.insync.replicas as it is. "
+            f"First: {task}; leave min.insync.replicas as it is. "
             f"Check: {tools.unhealthy('under-min-isr').text}"
         )
     return (
-        f"First: {what}; restart no other broker until this prints {tools.nothing}: "
+        f"First: {task}; restart no other broker until this prints {tools.nothing}: "
         f"{tools.unhealthy('under-replicated').text}"
     )

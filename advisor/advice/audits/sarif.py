@@ -105,7 +105,7 @@ def sarif_log(
     severities = {audited.topic.name: audited.severity for audited in topics}
     rules = list(dict.fromkeys(result.rule for result in results))
     lines = Lines.read(text, {result.topic for result in results if result.topic})
-    changed = {audited.topic.name: _changed(audited) for audited in topics}
+    changed_keys = {audited.topic.name: _changed(audited) for audited in topics}
     index = {rule: number for number, rule in enumerate(rules)}
     return {
         "version": VERSION,
@@ -121,7 +121,7 @@ def sarif_log(
                 "results": [
                     {
                         **_result(
-                            result, index[result.rule], source, _line(result, lines, changed)
+                            result, index[result.rule], source, _line(result, lines, changed_keys)
                         ),
                         **_baseline_state(result, new),
                         "properties": _properties(result, severities),
@@ -159,15 +159,15 @@ def _changed(audited: TopicAudit) -> str:
     action = audited.action
     if action.set_to is None:
         return ""
-    more = action.set_to.replication_factor != action.today.replication_factor
-    return FACTOR if more else MIN_ISR
+    grows = action.set_to.replication_factor != action.today.replication_factor
+    return FACTOR if grows else MIN_ISR
 
 
-def _line(result: Finding, lines: Lines, changed: Mapping[str, str]) -> int:
+def _line(result: Finding, lines: Lines, changed_keys: Mapping[str, str]) -> int:
     """The line of the setting that a result is about, else of its topic."""
     setting = result.rule.setting
     if result.rule in SETTINGS.values():
-        setting = changed.get(result.topic, "")
+        setting = changed_keys.get(result.topic, "")
     return lines.of(result.topic, setting)
 
 
@@ -260,26 +260,28 @@ class Lines:
                 return number + 1
         return named
 
-    def _block(self, named: int) -> tuple[int, int]:
+    def _block(self, name_line: int) -> tuple[int, int]:
         """Return the lines, counted from 0, of the block of a topic."""
-        line = self.text[named]
+        line = self.text[name_line]
         depth = _depth(line)
         if line.rstrip().endswith(":"):  # a table of topics: what follows is deeper
-            return named, self._end(named, depth)
-        for number in range(named, -1, -1):
+            return name_line, self._end(name_line, depth)
+        for number in range(name_line, -1, -1):
             above = self.text[number]
             if _RESOURCE.match(above):
                 return number, self._next(number, _RESOURCE.match)
             item = _ITEM.match(above)
-            if item is not None and (number == named or len(item[1]) < depth):
+            if item is not None and (number == name_line or len(item[1]) < depth):
                 return number, self._end(number, len(item[1]))
             if above.rstrip() == _DOCUMENT or number == 0:
-                return number, self._next(number, lambda other: other.rstrip() == _DOCUMENT)
-        return named, named + 1
+                return number, self._next(number, lambda following: following.rstrip() == _DOCUMENT)
+        return name_line, name_line + 1
 
     def _end(self, start: int, depth: int) -> int:
         """The first line after a start that is not deeper."""
-        return self._next(start, lambda other: bool(other.strip()) and _depth(other) <= depth)
+        return self._next(
+            start, lambda following: bool(following.strip()) and _depth(following) <= depth
+        )
 
     def _next(self, start: int, ends: Callable[[str], object]) -> int:
         for number in range(start + 1, len(self.text)):
@@ -294,10 +296,10 @@ def _depth(line: str) -> int:
 
 def _composed(name: str, lines: tuple[str, ...]) -> int:
     """The line that gives a name its last part, where a tool puts it together from several."""
-    parts = name.split(".")
-    for length in range(len(parts) - 1, 0, -1):
-        for start in range(len(parts) - length, -1, -1):
-            key = re.escape(".".join(parts[start : start + length]))
+    labels = name.split(".")
+    for length in range(len(labels) - 1, 0, -1):
+        for start in range(len(labels) - length, -1, -1):
+            key = re.escape(".".join(labels[start : start + length]))
             pattern = re.compile(rf"[\W]*name\W+{key}\W*", re.IGNORECASE)
             matches = [number for number, line in enumerate(lines, 1) if pattern.fullmatch(line)]
             if matches:
@@ -335,16 +337,18 @@ class Changes:
 
 def changes_since(accepted: str, results: Sequence[Finding], source: str = "") -> Changes:
     """Compare the results of an audit with those of an accepted one."""
-    before = _accepted_partitions(accepted, source)
-    new = [result for result in results if _is_new(result, before)]
-    now = {fingerprint(result) for result in results}
-    gone = tuple(" ".join(mark.split("/", 1)).strip() for mark in before if mark not in now)
-    return Changes(tuple(new), gone, len(results) - len(new))
+    accepted_marks = _accepted_partitions(accepted, source)
+    new = [result for result in results if _is_new(result, accepted_marks)]
+    fingerprints = {fingerprint(result) for result in results}
+    resolved = tuple(
+        " ".join(mark.split("/", 1)).strip() for mark in accepted_marks if mark not in fingerprints
+    )
+    return Changes(tuple(new), resolved, len(results) - len(new))
 
 
-def _is_new(result: Finding, before: dict[str, set[int]]) -> bool:
+def _is_new(result: Finding, accepted: dict[str, set[int]]) -> bool:
     mark = fingerprint(result)
-    return mark not in before or not before[mark].issuperset(result.partitions)
+    return mark not in accepted or not accepted[mark].issuperset(result.partitions)
 
 
 def _accepted_partitions(accepted: str, source: str) -> dict[str, set[int]]:
@@ -360,8 +364,8 @@ def _accepted_partitions(accepted: str, source: str) -> dict[str, set[int]]:
         for run in read_json(accepted)["runs"]:
             for result in run["results"]:
                 mark = str(result["partialFingerprints"][FINGERPRINT])
-                named = result["properties"].get("partitions", ())
-                partitions.setdefault(mark, set()).update(map(int, named))
+                indexes = result["properties"].get("partitions", ())
+                partitions.setdefault(mark, set()).update(map(int, indexes))
     except (ValueError, LookupError, TypeError, AttributeError):
         raise refused from None
     return partitions

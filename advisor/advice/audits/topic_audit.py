@@ -75,17 +75,17 @@ class TopicAudit:
     def sentence(self) -> str:
         """Losses, time without writes, present failures, missed goals, what to set."""
         action = self.action
-        parts = [
+        clauses = [
             f"{self.topic.name} ({action.today}): {self.severity}, loses records "
             f"{often(action.loss_today)}, stops writes {stopped(action.refused_today)}"
         ]
         if self.broken:
-            parts.append(f"now {listed(self.broken)}")
+            clauses.append(f"now {listed(self.broken)}")
         if self.choice.unmet:
-            parts.append(f"misses {goals_for(self.choice)}")
+            clauses.append(f"misses {goals_for(self.choice)}")
         if self.severity != OK:
-            parts.append(self.advice)
-        return f"{'; '.join(parts)}."
+            clauses.append(self.advice)
+        return f"{'; '.join(clauses)}."
 
     def row(self, intervals: bool = False) -> dict[str, object]:
         """Return one table row; `intervals` adds 95 % intervals, some seconds per row."""
@@ -101,10 +101,10 @@ def audit_topic(topic: Topic, decision: Decision, goals: Goals) -> list[TopicAud
     config = decision.situation.config_of(topic)
     audits = []
     for factor, partitions in topic.by_replication_factor.items():
-        own = config
+        config_of_factor = config
         if factor != config.replication_factor:
-            own = config.changed(replication_factor=factor)
-        choice = _as_it_is(topic, partitions, own, decision, goals)
+            config_of_factor = config.changed(replication_factor=factor)
+        choice = _as_it_is(topic, partitions, config_of_factor, decision, goals)
         indexes = tuple(partition.index for partition in partitions)
         findings, action = decision.findings[topic.name], decision.action(topic.name)
         audits.append(TopicAudit(topic, indexes, choice, findings, action))
@@ -115,14 +115,16 @@ def _as_it_is(
     topic: Topic, partitions: Sequence[Partition], config: Config, decision: Decision, goals: Goals
 ) -> Candidate:
     """Today's setting of some partitions of a topic, on their replicas and with their load."""
-    held = tuple(partition.held for partition in partitions)
+    placement = tuple(partition.held for partition in partitions)
     load = decision.situation.load_of(topic)
     if len(partitions) < load.partitions:
         rate = load.records_per_second * (len(partitions) / load.partitions)
         load = replace(load, partitions=len(partitions), records_per_second=rate)
-    reliability = decision.evaluate(config, load, held)
+    reliability = decision.evaluate(config, load, placement)
     racks = dict(decision.situation.cluster.brokers.items())
     racks_known = None not in racks.values()
-    rack_share = max(share_of(replicas, racks) for replicas in set(held)) if racks_known else None
-    used = {racks[broker] for replicas in set(held) for broker in replicas}
+    rack_share = (
+        max(share_of(replicas, racks) for replicas in set(placement)) if racks_known else None
+    )
+    used = {racks[broker] for replicas in set(placement) for broker in replicas}
     return choose(config, reliability, goals, rack_share, used)

@@ -31,6 +31,12 @@ _MORE_REPLICAS = (
     "to come back for it. Where there is one broker, set min.insync.replicas to 1."
 )
 
+_KEPT_WITH_OBSERVERS = (
+    "Keep it if the placement constraints promote observers where the ISR is too small "
+    "(observerPromotionPolicy): writes then go on. If they do not, a broker that is down stops "
+    "acks=all writes."
+)
+
 # A cause of losses is reported if it uses up this share of a goal for losses, or if it makes up
 # that share of the losses where the goal is missed.
 _LEAST_SHARE_OF_LIMIT = 0.5
@@ -65,15 +71,17 @@ def check_topic(topic: Topic, situation: Situation) -> Iterator[Finding]:
         yield finding("KRA111", detail, topic.name, topic.broken)
     owner = owner_of(topic.name, cluster.topic_names)
     risks = _copies_of(topic, config, owner not in (None, MIRRORED))
+    if topic.has_observers:
+        risks = _with_observers(risks)
     if owner is not None:
         risks = _with_owner(risks, owner)
     yield from risks
     yield from _health(topic, config)
     yield from _placement(topic, cluster)
     if config.unclean_leader_election_enable:
-        stated = "unclean.leader.election.enable" in topic.configs
-        why = "it is set" if stated else f"it is the default of Kafka {config.kafka_version}"
-        yield finding("KRA302", f"unclean leader election is on ({why}).", topic.name)
+        is_set = "unclean.leader.election.enable" in topic.configs
+        reason = "it is set" if is_set else f"it is the default of Kafka {config.kafka_version}"
+        yield finding("KRA302", f"unclean leader election is on ({reason}).", topic.name)
 
 
 def _states_min_isr(topic: Topic, situation: Situation) -> bool:
@@ -85,6 +93,12 @@ def _states_min_isr(topic: Topic, situation: Situation) -> bool:
     # From 3.0 on kafka-topics.sh asks the brokers; before, --zookeeper shows only the topic's own
     # settings. An id in the description shows that it was written by the tool.
     return topic.topic_id is not None and parse_version(situation.version) >= (3, 0)
+
+
+def _with_observers(risks: Iterator[Finding]) -> Iterator[Finding]:
+    """Yield findings about a topic's copies; its observers may be promoted, so min ISR stays."""
+    for risk in risks:
+        yield replace(risk, own_remedy=_KEPT_WITH_OBSERVERS) if risk.code == "KRA102" else risk
 
 
 def _with_owner(risks: Iterator[Finding], owner: Owner) -> Iterator[Finding]:
@@ -100,17 +114,17 @@ def _with_owner(risks: Iterator[Finding], owner: Owner) -> Iterator[Finding]:
 def _copies_of(topic: Topic, config: Config, owned: bool) -> Iterator[Finding]:
     """Yield findings about replication factor and min ISR, for each factor of the partitions."""
     for factor, partitions in topic.by_replication_factor.items():
-        own = config
+        config_of_factor = config
         if factor != config.replication_factor:
-            own = config.changed(replication_factor=factor)
-        risks = _copies(topic.name, own, topic.internal, owned)
+            config_of_factor = config.changed(replication_factor=factor)
+        risks = _copies(topic.name, config_of_factor, topic.internal, owned)
         if len(topic.by_replication_factor) == 1:
             yield from risks
             continue
-        of = f"in {len(partitions)} of {len(topic.partitions)} partitions"
+        share_of_topic = f"in {len(partitions)} of {len(topic.partitions)} partitions"
         indexes = tuple(p.index for p in partitions)
         for risk in risks:
-            yield replace(risk, detail=f"{of} {risk.detail}", partitions=indexes)
+            yield replace(risk, detail=f"{share_of_topic} {risk.detail}", partitions=indexes)
 
 
 def _copies(
@@ -144,11 +158,13 @@ def _copies(
 
 def _health(topic: Topic, config: Config) -> Iterator[Finding]:
     """Yield findings about leaders, ISR and reassignments when the cluster was described."""
-    least, partitions_of = config.min_insync_replicas or 1, topic.by_replication_factor
-    needed = {factor: effective_min_isr(least, factor, config.rules) for factor in partitions_of}
+    min_isr, partitions_of = config.min_insync_replicas or 1, topic.by_replication_factor
+    min_isr_of_factor = {
+        factor: effective_min_isr(min_isr, factor, config.rules) for factor in partitions_of
+    }
     unusual = []
     for factor, partitions in partitions_of.items():
-        in_sync = max(factor, needed[factor])
+        in_sync = max(factor, min_isr_of_factor[factor])
         unusual += [
             p
             for p in partitions
@@ -158,20 +174,22 @@ def _health(topic: Topic, config: Config) -> Iterator[Finding]:
     leaderless = [p for p in unusual if p.leader is None]
     behind = [p for p in unusual if len(p.isr) < p.replication_factor]
     led = [p for p in unusual if p.leader is not None]
-    refusing = [p for p in led if len(p.isr) < needed[p.replication_factor]]
+    refusing = [p for p in led if len(p.isr) < min_isr_of_factor[p.replication_factor]]
     if leaderless:
         yield _out_of_sync("KRA104", topic, leaderless, "without a leader")
     if refusing:
-        sizes = sorted({needed[p.replication_factor] for p in refusing})
+        sizes = sorted({min_isr_of_factor[p.replication_factor] for p in refusing})
         below = f"below the min ISR of {listed([str(size) for size in sizes])}"
-        too_few = all(needed[p.replication_factor] > p.replication_factor for p in refusing)
+        too_few = all(
+            min_isr_of_factor[p.replication_factor] > p.replication_factor for p in refusing
+        )
         if too_few:
             below += ", which is more than there are replicas (KRA103)"
         refused = _out_of_sync("KRA106", topic, refusing, below)
         yield replace(refused, own_remedy=_MORE_REPLICAS) if too_few else refused
-    left = [p for p in led if len(p.isr) == 1 < p.replication_factor]
-    if left:
-        yield _out_of_sync("KRA110", topic, left, "with one in-sync replica left")
+    one_in_sync = [p for p in led if len(p.isr) == 1 < p.replication_factor]
+    if one_in_sync:
+        yield _out_of_sync("KRA110", topic, one_in_sync, "with one in-sync replica left")
     if behind:
         yield _out_of_sync("KRA105", topic, behind, "with replicas out of sync")
     moving = [p.index for p in unusual if p.reassigning]
@@ -182,19 +200,19 @@ def _health(topic: Topic, config: Config) -> Iterator[Finding]:
         yield finding("KRA108", f"some partitions have {words} replicas.", topic.name)
 
 
-def _out_of_sync(code: str, topic: Topic, partitions: list[Partition], what: str) -> Finding:
+def _out_of_sync(code: str, topic: Topic, partitions: list[Partition], trouble: str) -> Finding:
     """A finding about partitions, with the brokers that each of them lacks."""
     lacking = {broker for p in partitions for broker in p.held if broker not in p.isr}
     # Members of an ISR without a leader stay in it when they die.
     lacking |= {broker for p in partitions if p.leader is None for broker in p.isr}
-    of_partitions = _of_partitions(code, topic, [p.index for p in partitions], what)
+    of_partitions = _of_partitions(code, topic, [p.index for p in partitions], trouble)
     return replace(of_partitions, brokers=tuple(sorted(lacking)))
 
 
-def _of_partitions(code: str, topic: Topic, indexes: list[int], what: str) -> Finding:
+def _of_partitions(code: str, topic: Topic, indexes: list[int], trouble: str) -> Finding:
     total = len(topic.partitions)
     plural = "s" if total > 1 else ""
-    detail = f"{len(indexes)} of {total} partition{plural} {what}."
+    detail = f"{len(indexes)} of {total} partition{plural} {trouble}."
     return finding(code, detail, topic.name, tuple(indexes))
 
 
@@ -210,15 +228,15 @@ def _placement(topic: Topic, cluster: Cluster) -> Iterator[Finding]:
         detail = f"RF {factor} over {len(cluster.racks)} racks."
         yield finding("KRA306", detail, topic.name)
     one_rack, uneven = [], []
-    least: dict[int, int] = {}
+    least_shares: dict[int, int] = {}
     for partition in topic.partitions:
-        held = partition.held
-        share = share_of(held, racks)
-        if len(held) not in least:
-            least[len(held)] = least_share(racks, len(held))
-        if len(held) > 1 and share == len(held):
+        replicas = partition.held
+        share = share_of(replicas, racks)
+        if len(replicas) not in least_shares:
+            least_shares[len(replicas)] = least_share(racks, len(replicas))
+        if len(replicas) > 1 and share == len(replicas):
             one_rack.append(partition.index)
-        elif share > least[len(held)]:
+        elif share > least_shares[len(replicas)]:
             uneven.append(partition.index)
     if one_rack:
         yield _of_partitions("KRA307", topic, one_rack, "with all replicas in one rack")
@@ -240,8 +258,8 @@ def check_cluster(situation: Situation) -> Iterator[Finding]:
 def _missing(presence: Presence) -> Iterator[Finding]:
     """Yield a finding if brokers with replicas are in no ISR, or reported as down."""
     if presence.missing:
-        missing = finding("KRA318", f"{listed(missing_words(presence))}.")
-        yield replace(missing, brokers=presence.missing)
+        finding_of_missing = finding("KRA318", f"{listed(missing_words(presence))}.")
+        yield replace(finding_of_missing, brokers=presence.missing)
 
 
 def missing_words(presence: Presence) -> list[str]:
@@ -249,19 +267,21 @@ def missing_words(presence: Presence) -> list[str]:
     unseen = "in no ISR (down, or behind everywhere)"
     if presence.part:
         unseen = "in no ISR of what is shown (down, or behind there)"
-    seen = {
+    brokers_in_trouble = {
         "down": presence.down,
         unseen: presence.unknown,
         "running, but in no ISR": presence.behind,
         "not serving replicas (down, or with failed log directories)": presence.offline,
     }
-    return [_brokers_are(brokers, what) for what, brokers in seen.items() if brokers]
+    return [
+        _brokers_are(brokers, trouble) for trouble, brokers in brokers_in_trouble.items() if brokers
+    ]
 
 
-def _brokers_are(brokers: Sequence[int], what: str) -> str:
-    many = len(brokers) > 1
+def _brokers_are(brokers: Sequence[int], trouble: str) -> str:
+    several = len(brokers) > 1
     names = first_of([str(broker) for broker in brokers])
-    return f"{'brokers' if many else 'broker'} {names} {'are' if many else 'is'} {what}"
+    return f"{'brokers' if several else 'broker'} {names} {'are' if several else 'is'} {trouble}"
 
 
 def _controllers(cluster: Cluster) -> Iterator[Finding]:
@@ -284,8 +304,8 @@ def _controllers(cluster: Cluster) -> Iterator[Finding]:
     words = [f"{rack} has {size}" for rack, size in by_rack.items()]
     if len(by_rack) > 1 and fatal:
         code = "KRA315" if len(by_rack) == 2 else "KRA316"
-        which = fatal[0] if len(fatal) == 1 else "either"
-        yield finding(code, f"of the controllers, {listed(words)}; losing {which} stops elections.")
+        racks = fatal[0] if len(fatal) == 1 else "either"
+        yield finding(code, f"of the controllers, {listed(words)}; losing {racks} stops elections.")
     elif fatal and set(cluster.brokers.values()) != set(fatal):
         yield finding("KRA314", f"all {voters} controllers are in rack {fatal[0]}.")
 
@@ -323,12 +343,12 @@ def _created_topics(situation: Situation) -> Iterator[Finding]:
 def _transaction_log(cluster: Cluster) -> Iterator[Finding]:
     """Yield a finding if the transaction log's min ISR does not fit its replicas."""
     keys = (_FACTOR_OF[_TRANSACTIONS], _TRANSACTION_MIN_ISR)
-    stated = [_lowest(cluster, key) for key in keys]
-    factor, least = stated[0] or _USUAL, stated[1] or _USUAL_MIN_ISR
-    if stated == [None, None] or factor == 1 or len(cluster.brokers) < _USUAL:
+    settings = [_lowest(cluster, key) for key in keys]
+    factor, min_isr = settings[0] or _USUAL, settings[1] or _USUAL_MIN_ISR
+    if settings == [None, None] or factor == 1 or len(cluster.brokers) < _USUAL:
         return
-    if least == 1 or least >= factor:
-        yield finding("KRA206", f"{keys[1]} is {least}, {keys[0]} {factor}.", _TRANSACTIONS)
+    if min_isr == 1 or min_isr >= factor:
+        yield finding("KRA206", f"{keys[1]} is {min_isr}, {keys[0]} {factor}.", _TRANSACTIONS)
 
 
 def _lowest(cluster: Cluster, key: str) -> int | None:
@@ -418,30 +438,30 @@ def check_delivery_timeout(
     load_is_given: else no number of records is said, unless a goal is one.
     """
     timeout_ms = result.config.delivery_timeout_ms
-    written = result.load.records_per_second * 3600.0 * HOURS_PER_YEAR
+    records_per_year = result.load.records_per_second * 3600.0 * HOURS_PER_YEAR
     limit = goals.records_refused_per_year
     if limit is None:
         share = goals.write_unavailability
-        limit = written * (_USUAL_UNAVAILABILITY if share is None else share)
+        limit = records_per_year * (_USUAL_UNAVAILABILITY if share is None else share)
     given_up = result.records_refused_per_year
     if timeout_ms is None or given_up <= limit:
         return
     stopped = result.write_unavailability + result.write_stalled
-    given_up_share = min(given_up / (stopped * written), 1.0) if stopped else 1.0
+    given_up_share = min(given_up / (stopped * records_per_year), 1.0) if stopped else 1.0
     if given_up_share < _LEAST_GIVEN_UP and goals.records_refused_per_year is None:
         return
-    whose = f" to {topic}" if topic else ""
+    of_topic = f" to {topic}" if topic else ""
     timeout = f"delivery.timeout.ms is {as_given(timeout_ms / 1000.0)} s: "
     if not load_is_given and goals.records_refused_per_year is None:
         share_failing = (
-            f"{percent(given_up_share)} of the sends{whose} fail that are made while writes are"
+            f"{percent(given_up_share)} of the sends{of_topic} fail that are made while writes are"
         )
         yield finding("KRA402", f"{timeout}{share_failing} refused.")
         return
     yield finding(
         "KRA402",
         f"{timeout}{significant(given_up)} "
-        f"failed sends a year{whose}, {percent(given_up_share)} of those made while writes are "
+        f"failed sends a year{of_topic}, {percent(given_up_share)} of those made while writes are "
         "refused."
         f"{_refused_by_timeout(refused or {})}",
     )
@@ -451,10 +471,10 @@ def _refused_by_timeout(refused: Mapping[int, float]) -> str:
     """Return how many records each delivery timeout gives up; "" for fewer than two timeouts."""
     if len(refused) < 2:
         return ""
-    parts = [
+    amounts = [
         f"{significant(refused[ms])} after {as_given(ms / 1000.0)} s" for ms in sorted(refused)
     ]
-    return f" Failed sends a year with the recommended setting: {listed(parts)}."
+    return f" Failed sends a year with the recommended setting: {listed(amounts)}."
 
 
 def check_replacement(result: Reliability, goals: Goals, topic: str = "") -> Iterator[Finding]:
@@ -464,10 +484,11 @@ def check_replacement(result: Reliability, goals: Goals, topic: str = "") -> Ite
     """
     share = result.empty_leader_share() or 0.0
     if _matters(share, result, goals):
-        whose = f" of {topic}" if topic else ""
+        of_topic = f" of {topic}" if topic else ""
         yield finding(
             "KRA312",
-            f"{percent(share)} of the modelled losses{whose} are due to a broker that leads empty.",
+            f"{percent(share)} of the modelled losses{of_topic} are due to a broker that leads "
+            "empty.",
         )
 
 

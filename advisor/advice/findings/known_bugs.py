@@ -80,10 +80,10 @@ def check_version(kafka_version: str, mode: str) -> Iterator[Finding]:
     for bug in bugs:
         doubt = ", may lose" if bug.lost == "may" else ""
         in_short.append(f"{bug.id} ({bug.condition}{doubt}; fixed in {bug.fix_for(version)})")
-    later = {n: fix for bug in known_bugs() for fix, n in bug.fixes.items() if n > version}
+    fixes = {n: fix for bug in known_bugs() for fix, n in bug.fixes.items() if n > version}
     clean = next(
-        later[number]
-        for number in sorted(later)
+        fixes[number]
+        for number in sorted(fixes)
         if not any(bug.affects(number, mode) for bug in known_bugs())
     )
     yield finding(

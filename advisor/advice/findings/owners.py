@@ -46,7 +46,7 @@ class Owner:
         """Whether a topic of a cluster with these topics is one of its own, by its name."""
         if not self.pattern.fullmatch(topic):
             return False
-        return not self.beside or any(re.fullmatch(self.beside, other) for other in topics)
+        return not self.beside or any(re.fullmatch(self.beside, name) for name in topics)
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:

@@ -28,35 +28,36 @@ def folded(findings: Sequence[Finding]) -> list[Finding]:
     missing = next((finding for finding in findings if finding.code == MISSING), None)
     if missing is None:
         return list(findings)
-    gone = set(missing.brokers)
+    down = set(missing.brokers)
     follow = {
         place: finding
         for place, finding in enumerate(findings)
-        if finding.code in _CONSEQUENCES and finding.brokers and gone.issuperset(finding.brokers)
+        if finding.code in _CONSEQUENCES and finding.brokers and down.issuperset(finding.brokers)
     }
-    whole = replace(missing, detail=f"{missing.detail}{_consequences([*follow.values()])}")
+    detail = f"{missing.detail}{_consequences([*follow.values()])}"
+    with_consequences = replace(missing, detail=detail)
     first = min([findings.index(missing), *follow])
-    others = [
+    remaining = [
         finding
         for place, finding in enumerate(findings)
         if place not in follow and finding.code != MISSING
     ]
-    before = sum(place not in follow for place in range(first))
-    return [*others[:before], whole, *others[before:]]
+    position = sum(place not in follow for place in range(first))
+    return [*remaining[:position], with_consequences, *remaining[position:]]
 
 
 def _consequences(follow: Sequence[Finding]) -> str:
     """What missing brokers do to partitions: " That leaves 2 partitions without a leader (t)."""
-    parts: list[str] = []
-    for code, what in _CONSEQUENCES.items():
-        same = [finding for finding in follow if finding.code == code]
-        if same:
-            number = sum(len(finding.partitions) for finding in same)
-            noun = "" if parts else f" partition{'' if number == 1 else 's'}"
-            parts.append(
-                f"{number:,}{noun} {what} ({first_of([finding.topic for finding in same])})"
+    consequences: list[str] = []
+    for code, trouble in _CONSEQUENCES.items():
+        of_code = [finding for finding in follow if finding.code == code]
+        if of_code:
+            number = sum(len(finding.partitions) for finding in of_code)
+            noun = "" if consequences else f" partition{'' if number == 1 else 's'}"
+            consequences.append(
+                f"{number:,}{noun} {trouble} ({first_of([finding.topic for finding in of_code])})"
             )
-    return f" That leaves {listed(parts)}." if parts else ""
+    return f" That leaves {listed(consequences)}." if consequences else ""
 
 
 def grouped(findings: Sequence[Finding]) -> list[tuple[Finding, str]]:
@@ -73,13 +74,13 @@ def shortened(findings: Sequence[Finding]) -> list[tuple[Finding, str, str]]:
     """Return the first ten groups of each rule, with how many more there are beside the last."""
     groups = grouped(folded(findings))
     number = Counter(finding.code for finding, _ in groups)
-    seen: Counter[str] = Counter()
-    shown = []
+    shown_of_rule: Counter[str] = Counter()
+    first_groups = []
     for finding, topics in groups:
-        seen[finding.code] += 1
-        if seen[finding.code] <= MOST_OF_A_RULE:
-            more = number[finding.code] - MOST_OF_A_RULE
-            is_last = seen[finding.code] == MOST_OF_A_RULE and more > 0
-            words = f"And {more:,} more with other details, all in advisor audit --json."
-            shown.append((finding, topics, words if is_last else ""))
-    return shown
+        shown_of_rule[finding.code] += 1
+        if shown_of_rule[finding.code] <= MOST_OF_A_RULE:
+            hidden = number[finding.code] - MOST_OF_A_RULE
+            is_last = shown_of_rule[finding.code] == MOST_OF_A_RULE and hidden > 0
+            words = f"And {hidden:,} more with other details, all in advisor audit --json."
+            first_groups.append((finding, topics, words if is_last else ""))
+    return first_groups

@@ -185,21 +185,25 @@ def rack_loss_files(
     share = largest_share(brokers, factor, str(config.mode))
     if share is None or len(set(brokers.values())) < 2 or share >= factor:
         return {}
-    after = survival(share, config)
-    if after.writable or not after.without_loss:
+    effect = survival(share, config)
+    if effect.writable or not effect.without_loss:
         return {}
-    wanted = config.replication_factor, config.min_insync_replicas
-    names = [t.name for t in topics if (t.replication_factor, t.min_insync_replicas) == wanted]
+    factor_and_min_isr = config.replication_factor, config.min_insync_replicas
+    names = [
+        t.name
+        for t in topics
+        if (t.replication_factor, t.min_insync_replicas) == factor_and_min_isr
+    ]
     if topics and not names:
         return {}
     return {FILE: _rack_loss(config, factor - share, tools, names or ["my-topic"])}
 
 
-def _rack_loss(config: Config, left: int, tools: Tools, names: Sequence[str]) -> ShellScript:
-    usual = str(config.effective_min_insync_replicas)
-    lower = tools.alter_topic(shell('"$topic"'), {MIN_ISR: str(left)})
-    higher = tools.alter_topic(shell('"$topic"'), {MIN_ISR: usual})
-    copies = "one copy" if left == 1 else f"{left} copies"
+def _rack_loss(config: Config, copies_left: int, tools: Tools, names: Sequence[str]) -> ShellScript:
+    min_isr = str(config.effective_min_insync_replicas)
+    lower = tools.alter_topic(shell('"$topic"'), {MIN_ISR: str(copies_left)})
+    higher = tools.alter_topic(shell('"$topic"'), {MIN_ISR: min_isr})
+    copies = "one copy" if copies_left == 1 else f"{copies_left} copies"
     cleared = (
         (
             f"Changing {MIN_ISR} clears the eligible leader replicas (KIP-966): do it only while",
@@ -209,10 +213,10 @@ def _rack_loss(config: Config, left: int, tools: Tools, names: Sequence[str]) ->
         else ()
     )
     comments = [
-        f"Runbook: a rack is lost. With RF {config.replication_factor} and min ISR {usual} no "
+        f"Runbook: a rack is lost. With RF {config.replication_factor} and min ISR {min_isr} no "
         "acknowledged record is lost, but",
         "acks=all writes are refused until the rack is back.",
-        f"  {FILE} lower    writes go on, acknowledged with {copies} instead of {usual}",
+        f"  {FILE} lower    writes go on, acknowledged with {copies} instead of {min_isr}",
         f"  {FILE} restore  once the rack is back, and every replica is in sync",
         "Be sure that the rack is down, and not only cut off from you. The controllers that are",
         "left must be a majority.",

@@ -85,17 +85,17 @@ def _respread(
 
     Replicas that stay keep their order, and so the preferred leader.
     """
-    held: Counter[str | None] = Counter()
+    in_rack: Counter[str | None] = Counter()
     placed: list[int] = []
     for broker in replicas:
         rack = lightest.racks[broker]
-        if len(placed) < factor and held[rack] < most_in_rack:
+        if len(placed) < factor and in_rack[rack] < most_in_rack:
             placed.append(broker)
-            held[rack] += 1
+            in_rack[rack] += 1
     while len(placed) < factor:
-        chosen = lightest.free(placed, held)
+        chosen = lightest.free(placed, in_rack)
         placed.append(chosen)
-        held[lightest.racks[chosen]] += 1
+        in_rack[lightest.racks[chosen]] += 1
     return tuple(placed)
 
 
@@ -139,27 +139,27 @@ class _Lightest:
 
     def _elsewhere(self, held: Mapping[str | None, int]) -> _Entry | None:
         """The lightest broker of all racks that hold none; None if there is no such rack."""
-        passed: set[_Entry] = set()
+        skipped: set[_Entry] = set()
         lightest = None
         while self._of_racks and lightest is None:
             entry = heappop(self._of_racks)
             rack = self.racks[entry[1]]
             if entry == self._first(rack):
-                passed.add(entry)
+                skipped.add(entry)
                 lightest = None if held.get(rack) else entry
-        for entry in passed:
+        for entry in skipped:
             heappush(self._of_racks, entry)
         return lightest
 
     def _first(self, rack: str | None, excluded: Sequence[int] = ()) -> _Entry:
         """The lightest broker of a rack that is not in `excluded`; there must be one."""
-        heap, passed = self._in_rack[rack], set()
+        heap, skipped = self._in_rack[rack], set()
         while heap[0][0] != self._load[heap[0][1]] or heap[0][1] in excluded:
             entry = heappop(heap)
             if entry[0] == self._load[entry[1]]:
-                passed.add(entry)
+                skipped.add(entry)
         lightest = heap[0]
-        for entry in passed:
+        for entry in skipped:
             heappush(heap, entry)
         return lightest
 
@@ -214,8 +214,8 @@ def copy_comments(
     yield (
         f"{basis} that is {in_bytes(total)}, Kafka's own topics aside, and takes at least {time}."
     )
-    written = load.records_per_second * load.record_bytes / load.partitions
-    incoming = max(copies.values()) * written
+    bytes_per_partition = load.records_per_second * load.record_bytes / load.partitions
+    incoming = max(copies.values()) * bytes_per_partition
     if incoming > bytes_per_second / 2.0:
         yield (
             f"Raise the throttle: at that load {in_bytes(incoming)} a second are written to the "

@@ -112,9 +112,9 @@ def spring_producer(config: Config) -> Yaml:
     for name, text in java_settings(config).items():
         settings[name] = text == "true" if text in ("true", "false") else text
         settings[name] = int(text) if text.isdigit() else settings[name]
-    own = {name: str(settings.pop(name)) for name in ("acks",)}
+    direct = {name: str(settings.pop(name)) for name in ("acks",)}
     retries = {"retries": settings.pop("retries")} if "retries" in settings else {}
-    producer: dict[str, object] = {**own, **retries, "properties": settings}
+    producer: dict[str, object] = {**direct, **retries, "properties": settings}
     tree = {"spring": {"kafka": {"producer": producer}}}
     head = f"Spring Boot, application.yaml; Java client, Kafka {config.kafka_version}"
     return joined(yaml_comments([head]), yaml_document(tree))

@@ -186,25 +186,25 @@ def make_plan(
     planned: what changes, topic by topic; held_back: what it leaves out.
     """
     tools = tools_of(cluster, config.kafka_version)
-    there = COMMANDS.get(cluster.managed or "")
+    service = COMMANDS.get(cluster.managed or "")
     files = _client_and_maintenance_files(tools, cluster, config, load)
     for_new = None
-    if topics is None and there is None:
+    if topics is None and service is None:
         for_new = with_usual_floor(config, len(cluster.brokers))
         files[SERVER_PROPERTIES] = broker_properties(for_new, len(cluster.racks) > 1)
     names = None if topics is None else set(topics)
-    chosen = [t for t in cluster.topics if names is None or t.name in names]
-    if not chosen:
+    selected = [t for t in cluster.topics if names is None or t.name in names]
+    if not selected:
         return _plan_for_new_topic(tools, cluster, config, load, files)
-    planned = planned or PlannedChanges.of(cluster, chosen, config)
+    planned = planned or PlannedChanges.of(cluster, selected, config)
     moves, changes = planned.moves, planned.changes
-    duration = copy_comments(moves, chosen, load, cluster.replica_bytes, bytes_per_second)
+    duration = copy_comments(moves, selected, load, cluster.replica_bytes, bytes_per_second)
     lowered = tuple(planned.lowered())
-    after = topics_after(chosen, moves, planned.settings)
-    crowded = crowded_broker_words(after, cluster, config)
+    planned_topics = topics_after(selected, moves, planned.settings)
+    crowded = crowded_broker_words(planned_topics, cluster, config)
     first = _comments(_marked(cluster), in_words(lowered), held_back_words(held_back), crowded)
-    if there is not None:
-        return _plan_of_service(tools, there, planned, config, first, held_back, files)
+    if service is not None:
+        return _plan_of_service(tools, service, planned, config, first, held_back, files)
     lines = PlanLines(
         preflight=(
             *_preflight(tools, config, bool(changes)),
@@ -224,9 +224,9 @@ def make_plan(
         variables=tools.variables,
         warnings=first,
     )
-    files |= rack_loss_files(config, cluster.brokers, tools, after)
+    files |= rack_loss_files(config, cluster.brokers, tools, planned_topics)
     files |= planned.files()
-    return MigrationPlan(lines, files, moves, lowered, tuple(held_back), after, crowded)
+    return MigrationPlan(lines, files, moves, lowered, tuple(held_back), planned_topics, crowded)
 
 
 def _marked(cluster: Cluster) -> str:
@@ -254,9 +254,9 @@ def _plan_of_service(
         warnings=first,
     )
     moves = planned.moves if commands.changes_replicas else ()
-    after = topics_after(planned.topics, moves, planned.settings)
+    planned_topics = topics_after(planned.topics, moves, planned.settings)
     lowered = tuple(planned.lowered())
-    return MigrationPlan(lines, files, (), lowered, tuple(held_back), after)
+    return MigrationPlan(lines, files, (), lowered, tuple(held_back), planned_topics)
 
 
 def _client_and_maintenance_files(
@@ -279,16 +279,16 @@ def _plan_for_new_topic(
     load: Workload,
     files: dict[str, FileText],
 ) -> MigrationPlan:
-    there = COMMANDS.get(cluster.managed or "")
-    crowded = crowded_broker_words((), cluster, config) if there is None else ""
+    service = COMMANDS.get(cluster.managed or "")
+    crowded = crowded_broker_words((), cluster, config) if service is None else ""
     lines = PlanLines(
-        steps=tuple(_creation(tools, config, load, there)),
+        steps=tuple(_creation(tools, config, load, service)),
         verify=(tools.describe("my-topic"),),
         rollback=_comments("The topic is new: there is nothing to go back to."),
-        variables=(*tools.variables, *(() if there is None else there.variables)),
+        variables=(*tools.variables, *(() if service is None else service.variables)),
         warnings=_comments(_marked(cluster), crowded),
     )
-    if there is not None:
+    if service is not None:
         return MigrationPlan(lines, files, ())
     topics = strimzi_topics([("my-topic", load.partitions)], config)
     files = {**files, "kafka-topics.yaml": topics}
@@ -314,15 +314,15 @@ def _comments(*sentences: str) -> tuple[ShellLine, ...]:
 
 
 def _creation(
-    tools: Tools, config: Config, load: Workload, there: ServiceCommands | None
+    tools: Tools, config: Config, load: Workload, service: ServiceCommands | None
 ) -> Iterator[ShellLine]:
     yield shell_comment("A new topic; put its own name in place of my-topic:")
-    if there is not None:
+    if service is not None:
         setting = config.replication_factor or 1, config.min_insync_replicas or 1
-        if there.create is None:
+        if service.create is None:
             yield shell_comment("Create it as you do.")
         else:
-            yield there.create("my-topic", load.partitions, setting)
+            yield service.create("my-topic", load.partitions, setting)
         return
     configs = {}
     if default(UNCLEAN_OPTION, config.kafka_version) and not config.unclean_leader_election_enable:
@@ -352,9 +352,9 @@ def _to_missing(moves: Sequence[Move], missing: Collection[int]) -> Iterator[She
     getting = {broker for move in moves for broker in {*move.after} - {*move.before}}
     names = [str(broker) for broker in sorted(getting & {*missing})]
     if names:
-        which = f"brokers {listed(names)}" if len(names) > 1 else f"broker {names[0]}"
+        brokers = f"brokers {listed(names)}" if len(names) > 1 else f"broker {names[0]}"
         yield shell_comment(
-            f"Replicas are to be copied to {which} too: there are no others. Bring it back first."
+            f"Replicas are to be copied to {brokers} too: there are no others. Bring it back first."
         )
         yield shell_comment(
             "If it is gone for good, put a new broker in its place, say --racks with its id, and "
@@ -407,19 +407,19 @@ def _copying(tools: Tools, copies: int, bytes_per_second: int) -> ShellLine:
 def _moved_in_batches(
     tools: Tools, moves: Sequence[Move], bytes_per_second: int
 ) -> Iterator[ShellLine]:
-    parts = batches(moves)
-    if len(parts) > 1:
+    groups = batches(moves)
+    if len(groups) > 1:
         yield shell_comment(
-            f"In {len(parts)} batches of at most {MOST_MOVES:,} partitions, one after another."
+            f"In {len(groups)} batches of at most {MOST_MOVES:,} partitions, one after another."
         )
-    for batch in parts:
+    for batch in groups:
         yield tools.reassign(batch.there, bytes_per_second)
-        if batch is parts[0] and not tools.throttles:
+        if batch is groups[0] and not tools.throttles:
             yield shell_comment(
                 "Wait until every partition is complete. If it gets no further, see whether all"
             )
             yield shell_comment("brokers are up.")
-        elif batch is parts[0]:
+        elif batch is groups[0]:
             again = " with --additional and" if parse_version(tools.kafka_version) >= (2, 6) else ""
             yield shell_comment(
                 "Wait until every partition is complete; that also removes the throttle. If it"
@@ -542,7 +542,10 @@ def _rollback(
         yield from filter(None, calls_off)
     if any(change.before is None for change in changes):
         yield from tools.unsetting
-    yield shell_comment("Rollback of the settings, with all replicas in sync:")
+    if changes:
+        yield shell_comment(_SETTINGS_BACK)
+    elif not moves:
+        yield shell_comment("Nothing to undo here.")
     for change in reversed(changes):
         topic, key = change.topic.name, change.key
         if change.before is None:
@@ -556,6 +559,8 @@ def _rollback(
             yield tools.await_reassignment(batch.back, len(batch.moves))
             yield tools.elect_preferred(batch.election)
 
+
+_SETTINGS_BACK = "Rollback of the settings, with all replicas in sync:"
 
 # What is longer belongs into the plan's own files.
 _MOST_CHARACTERS = 10_000
@@ -654,22 +659,24 @@ def steps_there(commands: ServiceCommands, planned: PlannedChanges) -> Iterator[
                 "decides on them."
             )
         if commands.change is not None and _can_change(commands, planned, topic):
-            least = planned.targets[topic.name].min_insync_replicas or 1
-            yield commands.change(topic.name, (factor, least))
+            min_isr = planned.targets[topic.name].min_insync_replicas or 1
+            yield commands.change(topic.name, (factor, min_isr))
 
 
 def rollback_there(commands: ServiceCommands, planned: PlannedChanges) -> Iterator[ShellLine]:
     """Yield the commands that give the planned topics back what they had."""
-    yield shell_comment("Rollback of the settings, with all replicas in sync:")
-    for topic in _changing(planned):
-        if commands.change is not None and _can_change(commands, planned, topic):
-            least = topic.min_insync_replicas or 1
-            yield commands.change(topic.name, (replicas_needed(topic), least))
+    lines = [
+        commands.change(topic.name, (replicas_needed(topic), topic.min_insync_replicas or 1))
+        for topic in _changing(planned)
+        if commands.change is not None and _can_change(commands, planned, topic)
+    ]
+    yield shell_comment(_SETTINGS_BACK if lines else "Nothing to undo here.")
+    yield from lines
 
 
 def _can_change(commands: ServiceCommands, planned: PlannedChanges, topic: Topic) -> bool:
-    least = planned.targets[topic.name].min_insync_replicas or 1
-    return commands.changes_replicas or least != (topic.min_insync_replicas or 1)
+    min_isr = planned.targets[topic.name].min_insync_replicas or 1
+    return commands.changes_replicas or min_isr != (topic.min_insync_replicas or 1)
 
 
 def _changing(planned: PlannedChanges) -> list[Topic]:

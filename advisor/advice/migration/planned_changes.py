@@ -37,8 +37,8 @@ def with_usual_floor(config: Config, brokers: int) -> Config:
     assert config.replication_factor is not None
     assert config.min_insync_replicas is not None
     factor = max(config.replication_factor, min(USUAL_REPLICAS, brokers))
-    least = min(max(config.min_insync_replicas, USUAL_MIN_ISR), max(factor - 1, 1))
-    return config.changed(replication_factor=factor, min_insync_replicas=least)
+    min_isr = min(max(config.min_insync_replicas, USUAL_MIN_ISR), max(factor - 1, 1))
+    return config.changed(replication_factor=factor, min_insync_replicas=min_isr)
 
 
 def target_of(topic: Topic, config: Config, brokers: int) -> Config:
@@ -64,13 +64,13 @@ def stated_min_isr(topic: Topic, config: Config) -> int:
 
 def lowered_min_isr(topic: Topic, target: Config) -> str:
     """Return how a plan lowers a topic's min ISR, at most its RF, for a list; "" if it does not."""
-    factor, wanted = target.replication_factor, target.min_insync_replicas
+    factor, target_min_isr = target.replication_factor, target.min_insync_replicas
     assert factor is not None
-    assert wanted is not None
-    before = min(stated_min_isr(topic, target), max(topic.by_replication_factor))
-    if min(wanted, factor) >= before:
+    assert target_min_isr is not None
+    min_isr_today = min(stated_min_isr(topic, target), max(topic.by_replication_factor))
+    if min(target_min_isr, factor) >= min_isr_today:
         return ""
-    return f"topic {topic.name}: {MIN_ISR} from {stated_min_isr(topic, target)} to {wanted}"
+    return f"topic {topic.name}: {MIN_ISR} from {stated_min_isr(topic, target)} to {target_min_isr}"
 
 
 def in_words(lowered: Sequence[str]) -> str:
@@ -118,10 +118,10 @@ class Batch:
 
 def batches(moves: Sequence[Move]) -> list[Batch]:
     """Return the moves in batches of at most `MOST_MOVES`."""
-    parts = [moves[start : start + MOST_MOVES] for start in range(0, len(moves), MOST_MOVES)]
-    if len(parts) == 1:
+    slices = [moves[start : start + MOST_MOVES] for start in range(0, len(moves), MOST_MOVES)]
+    if len(slices) == 1:
         return [Batch(moves, "")]
-    return [Batch(batch, f"-{number}") for number, batch in enumerate(parts, 1)]
+    return [Batch(batch, f"-{number}") for number, batch in enumerate(slices, 1)]
 
 
 @dataclass(frozen=True)
@@ -210,12 +210,12 @@ class PlannedChanges:
 def _changes(topic: Topic, config: Config, observed: Observed | None) -> Iterator[OptionChange]:
     def own_value(key: str) -> str | None:
         """The value that the topic itself has: of a describe output, every one that it shows."""
-        own = None if observed is None else observed.is_topic_override(topic.name, key)
-        return topic.configs.get(key) if own in (None, True) else None
+        is_override = None if observed is None else observed.is_topic_override(topic.name, key)
+        return topic.configs.get(key) if is_override in (None, True) else None
 
-    wanted = str(config.min_insync_replicas)
-    if config.rules.min_isr_supported and topic.configs.get(MIN_ISR) != wanted:
-        yield OptionChange(topic, MIN_ISR, own_value(MIN_ISR), wanted)
+    min_isr = str(config.min_insync_replicas)
+    if config.rules.min_isr_supported and topic.configs.get(MIN_ISR) != min_isr:
+        yield OptionChange(topic, MIN_ISR, own_value(MIN_ISR), min_isr)
     unclean = topic.configs.get(UNCLEAN)
     by_default = bool(default(UNCLEAN_OPTION, config.kafka_version))
     is_unclean = by_default if unclean is None else unclean.lower() == "true"
@@ -259,12 +259,18 @@ def crowded_broker_words(topics: Sequence[Topic], cluster: Cluster, config: Conf
     sizes = Counter(cluster.brokers.values())
     if None in sizes or len(sizes) < 2 or max(sizes.values()) == 1:
         return ""
-    alone = [broker for broker, rack in cluster.brokers.items() if sizes[rack] == 1]
+    only_of_rack = [broker for broker, rack in cluster.brokers.items() if sizes[rack] == 1]
     if topics:
-        held = [set(p.held) for topic in topics for p in topic.partitions if len(p.held) > 1]
-        full = [broker for broker in alone if held and all(broker in replicas for replicas in held)]
+        replica_sets = [
+            set(p.held) for topic in topics for p in topic.partitions if len(p.held) > 1
+        ]
+        full = [
+            broker
+            for broker in only_of_rack
+            if replica_sets and all(broker in replicas for replicas in replica_sets)
+        ]
     else:
-        full = alone if (config.replication_factor or 1) >= len(sizes) else []
+        full = only_of_rack if (config.replication_factor or 1) >= len(sizes) else []
     if not full:
         return ""
     broker = full[0]

@@ -40,8 +40,8 @@ def producer_files(config: Config, load: Workload) -> dict[str, FileText]:
 def _memory(config: Config, load: Workload) -> Properties:
     """Return as comments the memory that a timeout above the default needs, if any."""
     waits = (config.delivery_timeout_ms or 0) / 1000.0
-    needed = math.ceil(load.records_per_second * load.record_bytes * waits)
-    if not outlasts_default(config) or needed <= _BUFFER_MEMORY:
+    size = math.ceil(load.records_per_second * load.record_bytes * waits)
+    if not outlasts_default(config) or size <= _BUFFER_MEMORY:
         return property_comments([])
     return property_comments(
         [
@@ -49,7 +49,7 @@ def _memory(config: Config, load: Workload) -> Properties:
             "send() blocks for",
             "max.block.ms (60 s by default) and fails. One producer that writes the whole load "
             "needs",
-            f"buffer.memory={needed} ({in_bytes(needed)}), and a heap for it; n producers an n-th "
+            f"buffer.memory={size} ({in_bytes(size)}), and a heap for it; n producers an n-th "
             "each.",
             f"The default is {_BUFFER_MEMORY}.",
         ]
@@ -130,8 +130,8 @@ def in_flight(config: Config) -> int:
     version = parse_version(config.kafka_version)
     if idempotent(config):
         return min(configured or 5, 5 if version >= (1, 0) else 1)
-    stated = "max_in_flight_requests_per_connection" in config.explicit
-    if version < IDEMPOTENCE and config.retries != 0 and not stated:
+    is_set = "max_in_flight_requests_per_connection" in config.explicit
+    if version < IDEMPOTENCE and config.retries != 0 and not is_set:
         return 1
     return configured or 5
 
@@ -209,15 +209,15 @@ def strimzi_topics(
         removes options that a resource does not name (`BatchingTopicController`, 2026).
     """
     documents = []
-    taken: dict[str, int] = {}
+    used_names: dict[str, int] = {}
     for name, partitions in topics:
-        resource = _resource_name(name, taken)
-        stated: dict[str, object] = {
+        resource = _resource_name(name, used_names)
+        options: dict[str, object] = {
             key: _scalar(text) for key, text in (settings or {}).get(name, {}).items()
         }
         target = config if isinstance(config, Config) else config[name]
-        stated["min.insync.replicas"] = target.min_insync_replicas
-        documents.append(_strimzi_topic(resource, name, partitions, target, stated))
+        options["min.insync.replicas"] = target.min_insync_replicas
+        documents.append(_strimzi_topic(resource, name, partitions, target, options))
     resources = (yaml_document(document, begins=True) for document in documents)
     return joined(yaml_comments(_STRIMZI_HEAD), *resources)
 
@@ -241,18 +241,18 @@ def _scalar(text: str) -> str | int | bool:
     return text if number is None else number
 
 
-def _resource_name(topic: str, taken: dict[str, int]) -> str:
-    """Return a valid Kubernetes name for the topic that is not in `taken`, and put it there."""
+def _resource_name(topic: str, used_names: dict[str, int]) -> str:
+    """Return a valid Kubernetes name for the topic that is not in `used_names`, and add it."""
     plain = "".join(c if c in _RFC_1123 else "-" for c in topic.lower())
     # Each label between dots must begin and end with a letter or digit.
     labels = (label.strip("-") for label in plain.split("."))
     plain = ".".join(label for label in labels if label) or "topic"
     name = plain
-    while name in taken:
+    while name in used_names:
         # The last number that was tried.
-        taken[plain] += 1
-        name = f"{plain}-{taken[plain]}"
-    taken[name] = 1
+        used_names[plain] += 1
+        name = f"{plain}-{used_names[plain]}"
+    used_names[name] = 1
     return name
 
 

@@ -139,8 +139,8 @@ class Tools:
 
     def out_of_sync(self) -> ShellLine:
         """List partitions with a replica out of sync, in a script; observers are no replicas."""
-        listed = self.unhealthy("under-replicated")
-        return shell("out_of_sync {}", listed) if self.has_observers else listed
+        under_replicated = self.unhealthy("under-replicated")
+        return shell("out_of_sync {}", under_replicated) if self.has_observers else under_replicated
 
     @property
     def nothing(self) -> str:
@@ -198,8 +198,8 @@ class Tools:
         """Set options of a topic, or of a shell variable's; values must not contain commas."""
         if self._version < (0, 9):
             assert isinstance(topic, str)
-            named = _topic_option(_pattern(topic))
-            line = shell("{} --alter {}", self._topics(), named)
+            selected = _topic_option(_pattern(topic))
+            line = shell("{} --alter {}", self._topics(), selected)
             return shell_joined([line, *_configs(settings)])
         pairs = shell_word(",".join(f"{key}={value}" for key, value in settings.items()))
         return shell("{} --add-config {}", self._alter(topic), pairs)
@@ -209,8 +209,8 @@ class Tools:
         if self._version < (0, 9):
             older = self._version < (0, 8, 2)
             option = shell("--deleteConfig") if older else shell("--delete-config")
-            named = _topic_option(_pattern(topic))
-            return shell("{} --alter {} {} {}", self._topics(), named, option, shell_word(key))
+            selected = _topic_option(_pattern(topic))
+            return shell("{} --alter {} {} {}", self._topics(), selected, option, shell_word(key))
         return shell("{} --delete-config {}", self._alter(topic), shell_word(key))
 
     def _alter(self, topic: str | ShellLine) -> ShellLine:

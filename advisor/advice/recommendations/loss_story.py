@@ -69,21 +69,21 @@ def tell(config: Config) -> Story:
         if isinstance(result, Loss):
             sentence = f"{capital(str(result).split(chr(10), 1)[0])}."
             fits = how_it_fits(config, result.faults)
-            said = f"{sentence} {fits}" if fits else sentence
-            return Story(said, with_brokers_back(result.scenario))
+            story = f"{sentence} {fits}" if fits else sentence
+            return Story(story, with_brokers_back(result.scenario))
     return Story(f"{capital(str(result))}.", "")
 
 
 def how_it_fits(config: Config, faults: int) -> str:
     """Return why the fewest faults are more than one above the brokers that may be lost, or ""."""
     safe = tolerance(config).without_loss
-    factor, least = config.replication_factor or 1, config.effective_min_insync_replicas
+    factor, min_isr = config.replication_factor or 1, config.effective_min_insync_replicas
     if faults <= safe + 1 or config.acks != "all":
         return ""
     brokers = "no broker" if safe == 0 else f"only {safe} broker{'' if safe == 1 else 's'}"
     return (
         f"That starts with all {factor} replicas in sync. {capital(brokers)} can be lost safely at "
-        f"any time, because the ISR may be down to {least} by then."
+        f"any time, because the ISR may be down to {min_isr} by then."
     )
 
 
@@ -97,16 +97,16 @@ def with_brokers_back(scenario: str) -> str:
 
 def _returns(lines: list[str]) -> list[str]:
     """Return the commands that undo the faults of earlier lines, the last fault first."""
-    away: dict[str, str] = {}
+    returns: dict[str, str] = {}
     for line in lines:
-        verb, _, rest = line.lstrip("!").strip().partition(" ")
-        broker = rest.split(" ", 1)[0]
+        verb, _, arguments = line.lstrip("!").strip().partition(" ")
+        broker = arguments.split(" ", 1)[0]
         if verb in ("kill", "stop", "power-off", "destroy", *_UNDO):
-            away.pop(broker, None)
-            away[broker] = f"{_UNDO.get(verb, 'start')} {broker}"
+            returns.pop(broker, None)
+            returns[broker] = f"{_UNDO.get(verb, 'start')} {broker}"
         elif verb in ("start", *_UNDO.values()):
-            away.pop(broker, None)
-    return list(reversed(away.values()))
+            returns.pop(broker, None)
+    return list(reversed(returns.values()))
 
 
 def _lost(scenario: str) -> str:
@@ -125,8 +125,8 @@ def likeliest(result: Reliability) -> Story | None:
         return None
     steps = ", then ".join(_said(step) for step in path.steps)
     share = percent(path.share)
-    said = f"{capital(steps)}: {share} of the losses go this way."
-    return Story(said, _replayed(path, result.config))
+    sentence = f"{capital(steps)}: {share} of the losses go this way."
+    return Story(sentence, _replayed(path, result.config))
 
 
 def _said(step: LossStep) -> str:
@@ -159,11 +159,13 @@ def _replayed(path: LossPath, config: Config) -> str:
     head = _head(config)
     # With acks=all a write is everywhere before the next step; other ones are lost on their way.
     write = ("" if config.acks == "all" else "! ") + _WRITE.format(acks=config.acks)
-    for tries, chosen in enumerate(product(*(combinations(brokers, size) for size in sizes))):
+    for tries, brokers_of_steps in enumerate(
+        product(*(combinations(brokers, size) for size in sizes))
+    ):
         if tries >= _MOST_TRIES:
             break
         lines = [write]
-        for kind, struck in zip(kinds, chosen, strict=True):
+        for kind, struck in zip(kinds, brokers_of_steps, strict=True):
             lines += [*_commands(kind, struck), write]
         del lines[-1]
         text = "\n".join([*head, *lines, *_returns(lines), "consume t-0", "check"])
@@ -174,14 +176,14 @@ def _replayed(path: LossPath, config: Config) -> str:
 
 def _head(config: Config) -> list[str]:
     replicas = ",".join(str(broker + 1) for broker in range(config.replication_factor or 1))
-    stated = "".join(
+    options = "".join(
         f" {name}={str(getattr(config, name)).lower()}"
         for name in ("eligible_leader_replicas", "unclean_leader_election_enable")
         if name in config.explicit
     )
     return [
         f"cluster brokers={config.replication_factor} kafka={config.kafka_version} "
-        f"mode={config.mode}{stated}",
+        f"mode={config.mode}{options}",
         f"topic t replicas={replicas} min_insync_replicas={config.min_insync_replicas}",
     ]
 

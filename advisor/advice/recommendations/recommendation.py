@@ -168,8 +168,8 @@ class Recommendation(Decided, RowTable):
         actions = [a for a in self.quick_verdict.actions if a.topic not in internal]
         if not actions:
             return self.decision.of_new_topic.at_middle.actions[0]
-        often = Counter(action.after.key for action in actions)
-        return max(actions, key=lambda action: often[action.after.key])
+        topics_of_setting = Counter(action.after.key for action in actions)
+        return max(actions, key=lambda action: topics_of_setting[action.after.key])
 
     @cached_property
     def current(self) -> Candidate | None:
@@ -181,13 +181,13 @@ class Recommendation(Decided, RowTable):
         """Settings beside each other: the best, then the others by what they cost."""
         factor = self.best.config.replication_factor or 1
         most_replicas = max(min(USUAL_REPLICAS, len(self.cluster.brokers)), factor)
-        usual = self._recommended.config
-        configs = dict.fromkeys([usual, *_with_longer_delivery_timeout(usual)])
+        recommended = self._recommended.config
+        configs = dict.fromkeys([recommended, *_with_longer_delivery_timeout(recommended)])
         for factor in range(1, most_replicas + 1):
-            configs |= dict.fromkeys(compared(usual, factor))
+            configs |= dict.fromkeys(compared(recommended, factor))
         configs.pop(self.best.config)
-        price, others = self.goals.minutes_per_loss, map(self._candidate, configs)
-        return (self.best, *sorted(others, key=lambda other: other.cost(price)))
+        price, candidates = self.goals.minutes_per_loss, map(self._candidate, configs)
+        return (self.best, *sorted(candidates, key=lambda candidate: candidate.cost(price)))
 
     def _candidate(self, config: Config) -> Candidate:
         result = self.decision.evaluate(config, self.load)
@@ -205,9 +205,9 @@ class Recommendation(Decided, RowTable):
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """Assumptions and omissions, one sentence each."""
-        shown = [self.best] if self.current is None else [self.best, self.current]
+        settings = [self.best] if self.current is None else [self.best, self.current]
         assumed = dict.fromkeys(
-            words for setting in shown for words in setting.reliability.assumptions
+            words for setting in settings for words in setting.reliability.assumptions
         )
         return (*self.situation.notes, *map(sentence, assumed), *self.cluster.notes)
 
@@ -256,19 +256,19 @@ class Recommendation(Decided, RowTable):
     def stories(self) -> tuple[tuple[Config, Story], ...]:
         """The fewest faults that lose a record, for best and present settings; seconds each."""
         configs = dict.fromkeys(c.config for c in (self.best, self.current) if c is not None)
-        told = []
-        with progress_bar(len(configs), " stories", "Fewest faults") as done:
+        stories = []
+        with progress_bar(len(configs), " stories", "Fewest faults") as advance:
             for config in configs:
-                told.append((config, tell(config)))
-                done(1)
-        return tuple(told)
+                stories.append((config, tell(config)))
+                advance(1)
+        return tuple(stories)
 
     @cached_property
     def likeliest_losses(self) -> tuple[tuple[Config, Story], ...]:
         """The likeliest way to a loss, for the recommended and the present settings."""
-        shown = {c.config: c for c in (self.best, self.current) if c is not None}
-        told = ((config, likeliest(choice.reliability)) for config, choice in shown.items())
-        return tuple((config, story) for config, story in told if story is not None)
+        settings = {c.config: c for c in (self.best, self.current) if c is not None}
+        stories = ((config, likeliest(choice.reliability)) for config, choice in settings.items())
+        return tuple((config, story) for config, story in stories if story is not None)
 
     @cached_property
     def plan(self) -> MigrationPlan:
@@ -284,7 +284,7 @@ class Recommendation(Decided, RowTable):
     @cached_property
     def _planned(self) -> tuple[PlannedChanges, tuple[str, ...]]:
         """What the plan changes, and what it leaves out until that is allowed."""
-        changed, held_back = [], []
+        allowed, held_back = [], []
         for topic in self.situation.topics:
             action = self.decision.action(topic.name)
             if action.set_to is None:
@@ -293,11 +293,11 @@ class Recommendation(Decided, RowTable):
             if lowered and action.today.guarded and not self.allow_lower_durability:
                 held_back.append(lowered)
             else:
-                changed.append(action)
-        targets = {action.topic: action.after.config for action in changed}
-        moves = tuple(move for action in changed for move in self.decision.moves(action))
+                allowed.append(action)
+        targets = {action.topic: action.after.config for action in allowed}
+        moves = tuple(move for action in allowed for move in self.decision.moves(action))
         planned = PlannedChanges.to(self.cluster, targets, moves)
-        unguarded = frozenset(action.topic for action in changed if not action.today.guarded)
+        unguarded = frozenset(action.topic for action in allowed if not action.today.guarded)
         return replace(planned, unguarded=unguarded), tuple(held_back)
 
     def commands(self) -> list[str]:
@@ -415,11 +415,11 @@ class Recommendation(Decided, RowTable):
     @property
     def _refused_by_timeout(self) -> dict[int, float]:
         """Refused records a year under the best setting, by ``delivery.timeout.ms``."""
-        usual = self._recommended.config
-        shown = map(self._candidate, (usual, *_with_longer_delivery_timeout(usual)))
+        recommended = self._recommended.config
+        choices = map(self._candidate, (recommended, *_with_longer_delivery_timeout(recommended)))
         return {
             choice.config.delivery_timeout_ms: choice.reliability.records_refused_per_year
-            for choice in shown
+            for choice in choices
             if choice.config.delivery_timeout_ms is not None
         }
 
@@ -579,8 +579,8 @@ class Recommendation(Decided, RowTable):
         >>> advice.explain().splitlines()[0]
         'Set RF 1, min ISR 1, acks=all.'
         """
-        parts = [*state_lines(self.now), str(self.quick_verdict), *self.below_verdict]
-        parts += [
+        paragraphs = [*state_lines(self.now), str(self.quick_verdict), *self.below_verdict]
+        paragraphs += [
             *self.remedies,
             *self.what_helps,
             self.tolerances,
@@ -588,7 +588,7 @@ class Recommendation(Decided, RowTable):
             *self.why,
             *self.notes,
         ]
-        return "\n".join(parts)
+        return "\n".join(paragraphs)
 
     def __repr__(self) -> str:
         head = [*state_lines(self.now), str(self.quick_verdict), *self.below_verdict]
@@ -613,11 +613,11 @@ def compared(config: Config, replication_factor: int) -> Iterator[Config]:
         settings += [(min_isr, "all") for min_isr in range(2, replication_factor + 1)]
         if replication_factor > USUAL_REPLICAS:
             settings = [(min_isr, "all") for min_isr in range(2, replication_factor)]
-    usual = config.changed(unclean_leader_election_enable=None, enable_idempotence=None)
-    if not usual.rules.unclean_only:
-        usual = usual.changed(unclean_leader_election_enable=False)
+    clean = config.changed(unclean_leader_election_enable=None, enable_idempotence=None)
+    if not clean.rules.unclean_only:
+        clean = clean.changed(unclean_leader_election_enable=False)
     for min_isr, acks in settings:
-        yield usual.changed(
+        yield clean.changed(
             replication_factor=replication_factor, min_insync_replicas=min_isr, acks=acks
         )
 
@@ -754,9 +754,9 @@ def recommend(
         *(situation, model, goals.requirements, allow_lower_durability, once),
         new_topic=current,
     )
-    usual = usual_config(situation.topics, situation.version)
-    if current is None and usual is not None:
-        current = usual.changed(**situation.settings)
+    usual_setting = usual_config(situation.topics, situation.version)
+    if current is None and usual_setting is not None:
+        current = usual_setting.changed(**situation.settings)
     return Recommendation(
         situation=situation,
         model=model,
@@ -772,5 +772,5 @@ def _producer_of(current: Config | None) -> dict[str, object] | None:
     """The producers' settings in a configuration; None without any."""
     if current is None:
         return None
-    stated = {name: getattr(current, name) for name in _PRODUCER if name in current.explicit}
-    return {"acks": current.acks, **stated}
+    settings = {name: getattr(current, name) for name in _PRODUCER if name in current.explicit}
+    return {"acks": current.acks, **settings}

@@ -72,14 +72,14 @@ class Remedy:
         effects = []
         for goal in self.before.unmet:
             if goal not in IN_WORDS:
-                met = "met" if self.after.meets.get(goal, True) else "still missed"
-                effects.append(f"the goal for {goal_words(goal)} is {met}")
+                verdict = "met" if self.after.meets.get(goal, True) else "still missed"
+                effects.append(f"the goal for {goal_words(goal)} is {verdict}")
                 continue
-            then, now = (
+            before, after = (
                 IN_WORDS[goal](float(getattr(choice.reliability, goal)))
                 for choice in (self.after, self.before)
             )
-            effects.append(f"{goal_words(goal)}: {then} instead of {now}")
+            effects.append(f"{goal_words(goal)}: {before} instead of {after}")
         head = f"To meet every goal, {self.what}"
         if not self.after.meets_all:
             head = f"Nothing tried meets every goal; it helps most to {self.what}"
@@ -102,17 +102,19 @@ def cheapest(
     if best.meets_all:
         return None
     nearest, remedy = _distance(best, goals), None
-    for what, other, card in _changes(cluster, model, best.reliability):
+    for change, changed_cluster, card in _changes(cluster, model, best.reliability):
         config = best.config
-        if len(other.racks) > len(cluster.racks):
+        if len(changed_cluster.racks) > len(cluster.racks):
             config = config.changed(replication_factor=3, min_insync_replicas=2)
-            what = f"{what}, with RF 3 and min ISR 2"
-        share = largest_share(other.brokers, config.replication_factor or 1, str(config.mode))
-        after = choose(config, evaluated(other, config, card, load), goals, share)
-        if after.meets_all:
-            return Remedy(what, best, after)
-        if _distance(after, goals) < nearest:
-            nearest, remedy = _distance(after, goals), Remedy(what, best, after)
+            change = f"{change}, with RF 3 and min ISR 2"
+        share = largest_share(
+            changed_cluster.brokers, config.replication_factor or 1, str(config.mode)
+        )
+        changed = choose(config, evaluated(changed_cluster, config, card, load), goals, share)
+        if changed.meets_all:
+            return Remedy(change, best, changed)
+        if _distance(changed, goals) < nearest:
+            nearest, remedy = _distance(changed, goals), Remedy(change, best, changed)
     return remedy
 
 
@@ -135,20 +137,20 @@ def _changes(
         yield _FLUSH_EVERY_SECOND, cluster, flushed
     rates = _power_failures(model, one_rack=len(racks) <= 1)
     if rates and model.hosting in _OWN_POWER:
-        given = "give racks a second power feed" if len(racks) > 1 else "give the rack a UPS"
+        measure = "give racks a second power feed" if len(racks) > 1 else "give the rack a UPS"
         halved = model.with_values({path: rate / 2.0 for path, rate in rates.items()})
-        yield f"{given} that halves power failures", cluster, halved
+        yield f"{measure} that halves power failures", cluster, halved
         never = model.with_values(dict.fromkeys(rates, 0.0))
-        yield f"{given} that prevents power failures", cluster, never
+        yield f"{measure} that prevents power failures", cluster, never
     if racks and len(racks) < _ENOUGH_RACKS <= len(cluster.brokers):
         names = [*racks, *(f"new rack {n}" for n in range(len(racks) + 1, _ENOUGH_RACKS + 1))]
         voters = cluster.controllers
-        other = replace(
+        spread_cluster = replace(
             cluster,
             brokers=_spread(cluster.brokers, names),
             controllers=None if voters is None else _spread(voters, names),
         )
-        yield "spread brokers and controllers over three racks", other, model
+        yield "spread brokers and controllers over three racks", spread_cluster, model
 
 
 def _one_rack_stops_elections(cluster: Cluster) -> bool:
@@ -163,10 +165,10 @@ def _spread(nodes: Iterable[int], racks: Sequence[str]) -> dict[int, str | None]
 
 def _tails(result: Reliability) -> float:
     """Share of the lost records that were not on disk yet when power failed."""
-    parts = result.causes["acked_records_lost_per_year"]
+    causes = result.causes["acked_records_lost_per_year"]
     cut = {entry.name for entry in table().entries if entry.effect is BrokerEvent.POWER}
-    whole = sum(parts.values())
-    return sum(amount for cause, amount in parts.items() if cause in cut) / whole if whole else 0.0
+    total = sum(causes.values())
+    return sum(amount for cause, amount in causes.items() if cause in cut) / total if total else 0.0
 
 
 def _power_failures(model: FailureModel, one_rack: bool) -> dict[str, float]:
@@ -187,12 +189,12 @@ def softer_goals(best: Candidate, goals: Goals) -> str:
         for goal in best.unmet
         if goal in goals.limits
     }
-    met = {goal: limit for goal, limit in limits.items() if limit <= MOST}
-    if not met or len(met) < len(best.unmet):
+    softer = {goal: limit for goal, limit in limits.items() if limit <= MOST}
+    if not softer or len(softer) < len(best.unmet):
         return ""
     words = [
         f"{Decimal(repr(limit)).normalize():f} for {goal_words(goal)} ({IN_WORDS[goal](limit)})"
-        for goal, limit in met.items()
+        for goal, limit in softer.items()
     ]
     return f"A softer goal that it meets: {listed(words)}."
 
@@ -263,17 +265,17 @@ def what_helps(result: Reliability) -> tuple[Help, ...]:
 
 def _helps(causes: Mapping[str, Mapping[str, float]], hosting: str, racks: int) -> Iterator[Help]:
     for measure, ways_by_cause in ways().items():
-        whole = sum(causes[measure].values())
+        total = sum(causes[measure].values())
         reduced: dict[str, dict[str, float]] = {}
         for cause, amount in causes[measure].items():
             fitting = (way for way in ways_by_cause.get(cause, ()) if way.fits(hosting, racks))
             way = next(fitting, None)
             if way is not None and amount > 0.0:
-                reduced.setdefault(way.what, {})[cause] = amount / whole
-        what = max(reduced, key=lambda order: sum(reduced[order].values()), default=None)
-        if what is None:
+                reduced.setdefault(way.what, {})[cause] = amount / total
+        best_way = max(reduced, key=lambda order: sum(reduced[order].values()), default=None)
+        if best_way is None:
             continue
-        shares = reduced[what]
+        shares = reduced[best_way]
         if sum(shares.values()) >= _LEAST_SHARE:
             ordered = tuple(sorted(shares, key=lambda cause: -shares[cause]))
-            yield Help(measure, what, ordered, sum(shares.values()))
+            yield Help(measure, best_way, ordered, sum(shares.values()))

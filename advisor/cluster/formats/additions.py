@@ -230,16 +230,16 @@ def _of_log_dirs(brokers: Sequence[Mapping[str, Any]], source: str) -> Addition:
     sizes: dict[TopicPartition, list[int]] = {}
     held_by: dict[int, frozenset[TopicPartition]] = {}
     for broker in brokers:
-        held: set[TopicPartition] = set()
+        partitions: set[TopicPartition] = set()
         for directory in broker["logDirs"]:
             for replica in directory["partitions"]:
                 named = _NAMED.fullmatch(replica["partition"])
                 if named is None or replica["isFuture"]:  # a copy on its way to another directory
                     continue
-                held.add((named[1], int(named[2])))
+                partitions.add((named[1], int(named[2])))
                 sizes.setdefault((named[1], int(named[2])), []).append(int(replica["size"]))
         if any(directory["error"] for directory in broker["logDirs"]):
-            held_by[int(broker["broker"])] = frozenset(held)
+            held_by[int(broker["broker"])] = frozenset(partitions)
     return Addition(
         source,
         bytes_of={key: tuple(of_replicas) for key, of_replicas in sizes.items()},
@@ -257,8 +257,8 @@ def read_moves(text: str, source: str) -> Addition:
         (topic, int(index)): tuple(_ids(ids) for ids in lists)
         for topic, index, *lists in _LISTED.findall(text)
     }
-    says = _NO_MOVES.search(text) or re.search(r"^Status of partition reassignment", text, re.M)
-    if not (moving or moves or says):
+    no_moves = _NO_MOVES.search(text) or re.search(r"^Status of partition reassignment", text, re.M)
+    if not (moving or moves or no_moves):
         raise InputError(
             f"{source}: it does not say what is being moved; run kafka-reassign-partitions.sh "
             "--bootstrap-server HOST:9092 --list"
@@ -307,16 +307,16 @@ def _with_settings(cluster: Cluster, addition: Addition) -> Cluster:
         return cluster
     notes, topics = [], []
     for topic in (*cluster.topics, *cluster.set_aside):
-        stated = {
+        settings = {
             key: value for key, value in addition.topics.get(topic.name, {}).items() if key in _KEPT
         }
-        for key in sorted(stated.keys() & topic.configs.keys()):
-            if stated[key] != topic.configs[key]:
+        for key in sorted(settings.keys() & topic.configs.keys()):
+            if settings[key] != topic.configs[key]:
                 notes.append(
                     f"{key} of {topic.name} is {topic.configs[key]} in {cluster.source} and "
-                    f"{stated[key]} in {addition.source}, which was taken."
+                    f"{settings[key]} in {addition.source}, which was taken."
                 )
-        topics.append(replace(topic, configs={**topic.configs, **stated}) if stated else topic)
+        topics.append(replace(topic, configs={**topic.configs, **settings}) if settings else topic)
     names = {topic.name for topic in topics}
     used = len(names & addition.topics.keys())
     notes.append(f"Settings of {counted(used, 'topic')} are from {addition.source}.")
@@ -359,12 +359,12 @@ def _inherited(cluster: Cluster) -> Cluster:
         return cluster
     topics, contradicting = [], dict[str, str]()
     for topic in (*cluster.topics, *cluster.set_aside):
-        missing = {key: value for key, value in values.items() if key not in topic.configs}
+        inherited = {key: value for key, value in values.items() if key not in topic.configs}
         if cluster.layout is None or topic.topic_id is None:
-            topic = replace(topic, configs={**missing, **topic.configs})
+            topic = replace(topic, configs={**inherited, **topic.configs})
         else:
-            others = [key for key, value in missing.items() if value != _FOLLOWED[key]]
-            contradicting |= dict.fromkeys(others, topic.name)
+            differing = [key for key, value in inherited.items() if value != _FOLLOWED[key]]
+            contradicting |= dict.fromkeys(differing, topic.name)
         topics.append(topic)
     notes = [
         f"{key} is {values[key]} on the brokers, and {cluster.source} shows no value of {topic}, "
@@ -392,8 +392,8 @@ def _with_voters(cluster: Cluster, addition: Addition) -> Cluster:
 def _with_racks(cluster: Cluster, addition: Addition) -> Cluster:
     if addition.racks is None:
         return cluster
-    which = "are started" if addition.is_deployed else "answered"
-    notes = [f"The brokers that {which} are from {addition.source}."]
+    verb = "are started" if addition.is_deployed else "answered"
+    notes = [f"The brokers that {verb} are from {addition.source}."]
     silent = sorted(set(cluster.brokers) - set(addition.racks))
     if silent:
         did = "are not started" if addition.is_deployed else "did not answer"
@@ -402,14 +402,14 @@ def _with_racks(cluster: Cluster, addition: Addition) -> Cluster:
             f"{addition.source}."
         )
     for broker, rack in addition.racks.items():
-        before = cluster.brokers.get(broker)
-        if None not in (before, rack) and before != rack:
+        described = cluster.brokers.get(broker)
+        if None not in (described, rack) and described != rack:
             notes.append(
-                f"Broker {broker} is in {before} in {cluster.source} and in {rack} in "
+                f"Broker {broker} is in {described} in {cluster.source} and in {rack} in "
                 f"{addition.source}, which was taken."
             )
-    stated = {b: rack for b, rack in addition.racks.items() if rack or b not in cluster.brokers}
-    return _noted(cluster.with_racks(stated) if stated else cluster, *notes)
+    racks = {b: rack for b, rack in addition.racks.items() if rack or b not in cluster.brokers}
+    return _noted(cluster.with_racks(racks) if racks else cluster, *notes)
 
 
 def _with_elr(cluster: Cluster, addition: Addition) -> Cluster:
@@ -443,16 +443,16 @@ def _with_version(cluster: Cluster, addition: Addition) -> Cluster:
     version = addition.kafka_version
     if version is None:
         return cluster
-    stated = cluster.kafka_version
-    if stated is None:
+    described = cluster.kafka_version
+    if described is None:
         note = f"Kafka's version is {version}, as {addition.source} shows."
         return _noted(cluster, note, kafka_version=version)
-    if version_numbers(stated)[:2] == version_numbers(version)[:2]:
+    if version_numbers(described)[:2] == version_numbers(version)[:2]:
         return cluster
     return _noted(
         cluster,
-        f"Kafka's version is {stated} in {cluster.source} and {version} in {addition.source}: "
-        f"{stated} was taken.",
+        f"Kafka's version is {described} in {cluster.source} and {version} in {addition.source}: "
+        f"{described} was taken.",
     )
 
 
@@ -477,8 +477,8 @@ def _with_failed_directories(cluster: Cluster, addition: Addition) -> Cluster:
         key = (topic, partition.index)
         offline = {
             broker
-            for broker, held in addition.held_by.items()
-            if broker in (*partition.replicas, *partition.observers) and key not in held
+            for broker, held_partitions in addition.held_by.items()
+            if broker in (*partition.replicas, *partition.observers) and key not in held_partitions
         }
         if key not in addition.bytes_of or not offline:
             return partition
@@ -495,8 +495,8 @@ def _with_moves(cluster: Cluster, addition: Addition) -> Cluster:
 
     def moved(topic: str, partition: Partition) -> Partition:
         replicas, adding, removing = addition.moves.get((topic, partition.index), ((), (), ()))
-        shown = partition.adding or partition.removing or {*replicas} != {*partition.replicas}
-        if shown or not {*replicas}.issuperset((*adding, *removing)):
+        is_shown = partition.adding or partition.removing or {*replicas} != {*partition.replicas}
+        if is_shown or not {*replicas}.issuperset((*adding, *removing)):
             return partition
         return replace(partition, adding=adding, removing=removing)
 

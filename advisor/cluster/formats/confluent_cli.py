@@ -27,6 +27,8 @@ _COUNT = re.compile(r"^[>\s|]*Partition ?Count\s*[:|]\s*(\d+)")
 _NAME = re.compile(r"^[>\s]*\|\s*Name\s*\|\s*([A-Za-z0-9._-]+)\s*\|\s*$")
 _RULE = re.compile(r"^[>\s|]*[-+|:\s]+$")
 _FENCE = re.compile(r"^\s*(```|~~~)")
+_LIST = re.compile(r"\[[\d\s,]*\]")
+_PLAIN_LIST = re.compile(r"\d{1,9}(\s*,\s*\d{1,9})*|")
 _AGAIN = "save the whole output of the Confluent CLI again"
 
 
@@ -43,15 +45,34 @@ def is_confluent_table(beginning: str) -> bool:
     return any("|" in line and _is_head(_cells(line)) for line in lines)
 
 
-def parse_confluent_cli(text: str, source: str) -> Cluster:
+def is_framed_table(beginning: str) -> bool:
+    """Whether it is such a table with bars all around and lists without brackets, by hand."""
+    if re.search(r"\[\s*\d", beginning) or not is_confluent_table(beginning):
+        return False
+    lines = (LINE_PREFIX.sub("", line).strip() for line in beginning.splitlines())
+    heads = [line for line in lines if "|" in line and set(_cells(line)) >= _DESCRIBED]
+    return bool(heads) and all(line[0] == line[-1] == "|" for line in heads)
+
+
+def parse_framed_table(text: str, source: str) -> Cluster:
+    """Return the cluster of a table in Markdown."""
+    return parse_confluent_cli(text, source, "this table", _PLAIN_LIST)
+
+
+def parse_confluent_cli(
+    text: str,
+    source: str,
+    tool: str = "the Confluent CLI",
+    lists: re.Pattern[str] = _LIST,
+) -> Cluster:
     """Return the cluster of the Confluent CLI's tables."""
-    rows = Rows("the Confluent CLI")
+    rows = Rows(tool)
     replicas: dict[tuple[str, str], list[_Line]] = {}
     for topic, count, line in _table_lines(text, source):
         cells = line.cells
         name = cells.get("topic", topic)
         if cells.keys() >= _DESCRIBED:
-            _add(rows, name, line)
+            _add(rows, name, line, lists)
             if count is not None:
                 rows.stated[name] = number_of(count, "the count of partitions")
         elif cells.keys() >= _REPLICA:
@@ -94,9 +115,9 @@ def _cells(line: str) -> list[str]:
     """Return the heads of a table's columns: "Partition ID" is "partition"."""
     heads = [re.sub(r"[^a-z]", "", cell.lower()) for cell in line.split("|")]
     heads = heads[1:-1] if heads[0] == heads[-1] == "" else heads
-    same = {"partitionid": "partition", "brokerid": "broker", "isleader": "leader"}
-    same |= {"topicname": "topic", "isinisr": "inisr", "isobserver": "observer"}
-    return [same.get(head, head) for head in heads]
+    names = {"partitionid": "partition", "brokerid": "broker", "isleader": "leader"}
+    names |= {"topicname": "topic", "isinisr": "inisr", "isobserver": "observer"}
+    return [names.get(head, head) for head in heads]
 
 
 def _row(line: str, head: Sequence[str], where: str) -> dict[str, str]:
@@ -110,14 +131,16 @@ def _row(line: str, head: Sequence[str], where: str) -> dict[str, str]:
     return dict(zip(head, cells, strict=True))
 
 
-def _add(rows: Rows, topic: str, line: _Line) -> None:
+def _add(rows: Rows, topic: str, line: _Line, written: re.Pattern[str]) -> None:
     if not topic:
         raise InputError(f"{line.where}: the table does not say of which topic it is; {_AGAIN}")
     lists = [line.cells[name] for name in ("replicas", "isr")]
     for ids in lists:
-        if not re.fullmatch(r"\[[\d\s,]*\]", ids):
+        if not written.fullmatch(ids):
+            brackets = " in brackets" if written is _LIST else ""
+            again = _AGAIN if written is _LIST else "give the whole table"
             raise InputError(
-                f"{line.where}: {shown(ids)} is not a list of brokers in brackets; {_AGAIN}"
+                f"{line.where}: {shown(ids)} is not a list of brokers{brackets}; {again}"
             )
     replicas, isr = (ids.strip("[]") for ids in lists)
     partition = partition_of(

@@ -23,7 +23,7 @@ from advisor.cluster.formats.kubernetes import (
     version_of_image,
 )
 from advisor.cluster.model import Cluster
-from advisor.cluster.observed import REPLICATION_SETTINGS
+from advisor.cluster.observed import right_name
 from advisor.cluster.placing import PLACEMENT_NOTE, CountedTopic, place
 from advisor.cluster.racks import moved
 from advisor.cluster.topic import check_partitions
@@ -75,7 +75,7 @@ def _cluster(
         notes=tuple(notes),
         controllers=controllers,
         mode=mode,
-        broker_settings={key: configs[key] for key in configs if key in REPLICATION_SETTINGS},
+        broker_settings={key: configs[key] for key in configs if right_name(key)},
     )
 
 
@@ -96,10 +96,10 @@ def _controllers(
 def _counted(resource: Mapping[str, Any], configs: Mapping[str, str]) -> CountedTopic:
     spec = nested(resource, "spec")
     name = str(spec.get("name") or name_of(resource))
-    own = settings_of(nested(spec, "configs"))
+    settings = settings_of(nested(spec, "configs"))
     for option in ("min.insync.replicas", "unclean.leader.election.enable"):
         if option in configs:
-            own.setdefault(option, configs[option])
+            settings.setdefault(option, configs[option])
     counts = []
     for key, option in (
         ("partitionCount", "num.partitions"),
@@ -112,7 +112,7 @@ def _counted(resource: Mapping[str, Any], configs: Mapping[str, str]) -> Counted
                 "one, or run kafka-topics.sh --describe"
             )
         counts.append(integer(value, f"KafkaTopic {name}: {key}"))
-    return CountedTopic(name, counts[0], counts[1], own)
+    return CountedTopic(name, counts[0], counts[1], settings)
 
 
 def _overrides(spec: Mapping[str, Any]) -> dict[str, str]:

@@ -59,17 +59,17 @@ def parse_cluster_state(text: str, source: str) -> Cluster:
 
 def _check_counts(rows: Rows, counts: Mapping[int, int], source: str) -> None:
     """Compare the replicas of each broker with those that are said, of partitions with a leader."""
-    held = Counter(
+    replicas_read = Counter(
         broker
         for row in rows.rows
         for broker in row.partition.replicas
         if row.partition.leader is not None
     )
-    for broker in sorted({*counts, *held}) if counts else ():
-        if counts.get(broker, 0) != held[broker]:
+    for broker in sorted({*counts, *replicas_read}) if counts else ():
+        if counts.get(broker, 0) != replicas_read[broker]:
             raise InputError(
                 f"{source}: broker {broker} is said to have {counts.get(broker, 0)} replicas but "
-                f"{held[broker]} can be read; give all topics, as from {VERBOSE}"
+                f"{replicas_read[broker]} can be read; give all topics, as from {VERBOSE}"
             )
 
 

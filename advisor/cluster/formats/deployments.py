@@ -22,7 +22,7 @@ from advisor.cluster.formats.kubernetes import (
 )
 from advisor.cluster.formats.topics_as_code import topics_in
 from advisor.cluster.model import Cluster
-from advisor.cluster.observed import REPLICATION_SETTINGS
+from advisor.cluster.observed import right_name
 from advisor.cluster.other_systems import REDPANDA
 from advisor.cluster.placing import place_all
 from advisor.cluster.racks import broker_id, is_rack, moved
@@ -88,9 +88,9 @@ def _started(
     mode = None
     unnamed = 0
     for name, image, options in nodes:
-        stated = options.get("node.id", options.get("broker.id", ""))
-        node = broker_id(stated, f"{source}: {name}") if stated.isdigit() else unnamed
-        unnamed += not stated.isdigit()
+        node_text = options.get("node.id", options.get("broker.id", ""))
+        node = broker_id(node_text, f"{source}: {name}") if node_text.isdigit() else unnamed
+        unnamed += not node_text.isdigit()
         voters |= set(map(int, _VOTER.findall(options.get("controller.quorum.voters", ""))))
         roles = options.get("process.roles", "")
         if roles or "zookeeper.connect" in options:
@@ -125,7 +125,7 @@ def _common(settings: list[Mapping[str, str]]) -> dict[str, str]:
     return {
         key: value
         for key, value in settings[0].items()
-        if key in REPLICATION_SETTINGS and all(other.get(key) == value for other in settings)
+        if right_name(key) and all(other.get(key) == value for other in settings)
     }
 
 
@@ -170,7 +170,7 @@ def parse_helm(text: str, source: str, racks: Mapping[int, str | None]) -> Clust
         notes=(*notes, *placed, *cut_note(text)),
         controllers=controllers,
         mode="kraft" if voters else None,
-        broker_settings={key: v for key, v in settings.items() if key in REPLICATION_SETTINGS},
+        broker_settings={key: v for key, v in settings.items() if right_name(key)},
     )
 
 
@@ -202,8 +202,8 @@ def _nodes(chart: Mapping[str, Any], source: str) -> tuple[list[int], list[int],
         )
     voters = list(range(counts.get("controller", 0)))
     pool = pools["controller"]
-    alone = isinstance(pool, Mapping) and str(pool.get("controllerOnly", "")).lower() == "true"
-    brokers = [] if alone else voters
+    no_broker = isinstance(pool, Mapping) and str(pool.get("controllerOnly", "")).lower() == "true"
+    brokers = [] if no_broker else voters
     brokers = [*brokers, *range(_FIRST_BROKER, _FIRST_BROKER + counts.get("broker", 0))]
     if not brokers:
         raise InputError(f"{source}: these values of a Helm chart start no broker; {_NOT_ALL}")

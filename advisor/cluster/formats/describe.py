@@ -16,7 +16,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
-from advisor.cluster.completeness import part_shown
+from advisor.cluster.completeness import clusters_shown, part_shown
 from advisor.cluster.describe_layouts import layout_of
 from advisor.cluster.formats.pasted import (
     CONFLUENT,
@@ -64,6 +64,7 @@ _EMPHASIS = re.compile(r"\*{2,}|`")
 _EMPHASISED = re.compile(r"(^|,)\s*\*([A-Za-z][\w.-]*=[^,*]*)\*(?=,|$)")
 # What an author writes behind a line: `Isr: 1,2  <-- 3 is down`, `# 3 is down`.
 _COMMENT = re.compile(r"\s(?:#|//|<[-=]|[\u2190\u21d0]).*")
+_COMMENTED = re.compile(r"^[ \t]*#+[ \t]*Topic:\s*\S+\s+Partition:", re.MULTILINE | re.IGNORECASE)
 # What decides about records is never a part of the value of another setting.
 _HIDDEN = re.compile(r"(min\.insync\.replicas|unclean\.leader\.election\.enable)\s*[=:]")
 _ESCAPE_CODES = re.compile("\x1b\\[[0-9;?]*[A-Za-z]|\ufeff")
@@ -109,29 +110,39 @@ def read_describe(text: str, source: str) -> Cluster:
     text = rejoined(text)
     described = _described(text, source)
     topics = described.topics
-    brokers = dict.fromkeys(sorted(set().union(*(topic.brokers() for topic in topics))), None)
+    of_topics = [topic.brokers() for topic in topics]
+    brokers = dict.fromkeys(sorted(set().union(*of_topics)), None)
     try:
         return Cluster(
             brokers,
             topics,
             source=source,
             layout=layout_of(text, topics),
-            part=part_shown(topics, described.with_headers, described.empty),
+            part=" ".join(filter(None, (clusters_shown(text, of_topics), _part(described)))),
             notes=(*(() if is_ended else _cut_note(text, topics)), *_observers_note(topics)),
         )
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
 
 
+def _part(described: _Described) -> str:
+    return part_shown(
+        described.topics,
+        described.with_headers,
+        described.empty,
+        headless=described.headless,
+    )
+
+
 def _observers_note(topics: tuple[Topic, ...]) -> Iterator[str]:
     """Say of which partition constraints state observers that its line does not show."""
     for topic in topics:
-        stated = _stated_observers(topic.configs)
-        without = [p.index for p in topic.partitions if not p.observers] if stated else []
+        count = _stated_observers(topic.configs)
+        without = [p.index for p in topic.partitions if not p.observers] if count else []
         if without:
             yield (
                 f"{topic.name}-{without[0]} shows no observer that is out of sync, and its "
-                f"placement constraints state {stated}: they were promoted, or the line may be cut."
+                f"placement constraints state {count}: they were promoted, or the line may be cut."
             )
             return
 
@@ -151,11 +162,12 @@ def _cut_note(text: str, topics: tuple[Topic, ...]) -> tuple[str, ...]:
 
 
 class _Described(NamedTuple):
-    """Topics, whether they have header lines, and topics of which there is only a header line."""
+    """Topics, whether they have header lines, and topics that have only or no such line."""
 
     topics: tuple[Topic, ...]
     with_headers: bool
     empty: tuple[str, ...]
+    headless: tuple[str, ...]
 
 
 def _described(text: str, source: str) -> _Described:
@@ -172,6 +184,11 @@ def _described(text: str, source: str) -> _Described:
         else:
             headers[line.topic] = line
             partitions.setdefault(line.topic, [])
+    if not partitions and _COMMENTED.search(text):
+        raise InputError(
+            f"{source}: its lines begin with #, and what begins with # is skipped as a comment; "
+            "take the # away"
+        )
     if not partitions:
         raise InputError(
             f"{source}: there is no topic in it; give the output of kafka-topics.sh --describe"
@@ -186,7 +203,8 @@ def _described(text: str, source: str) -> _Described:
     topics = tuple(
         _topic(name, headers.get(name), lines) for name, lines in partitions.items() if lines
     )
-    return _Described(topics, bool(headers), empty)
+    headless = tuple(name for name in partitions if name not in headers) if headers else ()
+    return _Described(topics, bool(headers), empty, headless)
 
 
 def _lines(text: str, source: str) -> Iterator[_Line]:
@@ -209,20 +227,20 @@ def _lines(text: str, source: str) -> Iterator[_Line]:
 
 def _join_wrapped_lines(lines: Sequence[str]) -> Iterator[tuple[int, str, int]]:
     """Yield whole lines, none blank, each with the numbers of its first and last line."""
-    first, parts, last = 0, [""], 0
+    first, pieces, last = 0, [""], 0
     for number, line in enumerate(lines, start=1):
         stripped = line.strip()
         if not stripped:
             continue
-        if first and _WRAPPED.match(stripped) and _LABEL.search(parts[0]):
-            parts.append(stripped)
+        if first and _WRAPPED.match(stripped) and _LABEL.search(pieces[0]):
+            pieces.append(stripped)
         else:
             if first:
-                yield first, "\t".join(parts), last
-            first, parts = number, [stripped]
+                yield first, "\t".join(pieces), last
+            first, pieces = number, [stripped]
         last = number
     if first:
-        yield first, "\t".join(parts), last
+        yield first, "\t".join(pieces), last
 
 
 def _plain_line(line: str, source: str, number: int) -> _Line | None:
@@ -318,10 +336,10 @@ def _check_isr_not_cut(line: _Line) -> None:
 
 def _topic(name: str, header: _Line | None, lines: list[_Line]) -> Topic:
     where = header.where if header is not None else lines[0].where
-    stated = None if header is None else _number(header, "PartitionCount")
-    if stated is not None and stated < len(lines):
+    count = None if header is None else _number(header, "PartitionCount")
+    if count is not None and count < len(lines):
         raise InputError(
-            f"{where}: topic {name} says PartitionCount {stated} but {len(lines)} partition "
+            f"{where}: topic {name} says PartitionCount {count} but {len(lines)} partition "
             f"line{'s' * (len(lines) != 1)} can be read; keep one output in a file"
         )
     _check_elr_columns(lines)
@@ -350,7 +368,7 @@ def _topic(name: str, header: _Line | None, lines: list[_Line]) -> Topic:
             topic_id=values.get("TopicId") or None,
             marked_for_deletion=values.get("MarkedForDeletion", "").lower() == "true",
             broken=tuple(sorted(broken)),
-            stated_partitions=None if stated == len(lines) else stated,
+            stated_partitions=None if count == len(lines) else count,
         )
     except InputError as error:
         raise _located(error, where) from None
@@ -373,7 +391,7 @@ def _stated_observers(configs: Mapping[str, str]) -> int:
     """Number of observers that Confluent's placement constraints state for each partition."""
     constraints = configs.get("confluent.placement.constraints", "").replace(" ", "")
     lists = _OBSERVER_COUNTS.findall(constraints)
-    return sum(int(count) for stated in lists for count in _COUNT.findall(stated))
+    return sum(int(count) for constraint in lists for count in _COUNT.findall(constraint))
 
 
 def _outside(line: _Line, observers: int) -> str:
@@ -400,11 +418,11 @@ def _copies(line: _Line, stated_observers: int) -> tuple[tuple[int, ...], tuple[
     are the last ones, as many as the constraints state.
     """
     listed, isr = _id_list(line, "Replicas"), _id_list(line, "Isr")
-    named = {*_id_list(line, "Observers"), *_id_list(line, "LiveObservers")}
+    observing = {*_id_list(line, "Observers"), *_id_list(line, "LiveObservers")}
     if not {"Observers", "LiveObservers"} & line.values.keys() and stated_observers:
-        named = set(listed[-stated_observers:])
+        observing = set(listed[-stated_observers:])
     serving = {*isr, _leader(line)}
-    observers = tuple(broker for broker in listed if broker in named and broker not in serving)
+    observers = tuple(broker for broker in listed if broker in observing and broker not in serving)
     replicas = tuple(broker for broker in listed if broker not in observers)
     return (replicas, observers) if replicas else (listed, ())
 
@@ -440,11 +458,11 @@ def _check_replication_factor(header: _Line, partitions: tuple[Partition, ...]) 
     # The header has the factor of one partition, and partitions may differ: any may match.
     if any(partition.adding or partition.removing for partition in partitions):
         return
-    stated = _number(header, "ReplicationFactor")
+    factor = _number(header, "ReplicationFactor")
     factors = {p.replication_factor + len(p.observers) for p in partitions}
-    if stated not in factors:
+    if factor not in factors:
         raise InputError(
-            f"{header.where}: topic {header.topic} says ReplicationFactor {stated} but its "
+            f"{header.where}: topic {header.topic} says ReplicationFactor {factor} but its "
             f"partitions have {partitions[0].replication_factor} replicas; {_TO_FILE}"
         )
 
@@ -498,9 +516,9 @@ def _located(error: InputError, where: str) -> InputError:
 def _number(line: _Line, label: str) -> int:
     number = whole_number(line.values[label], MAX_ID)
     if number is None:
-        said = shown(line.values[label])
+        value = shown(line.values[label])
         wrong = _too_large(line.values[label]) or "is not a number"
-        raise InputError(f"{line.where}: {label} {said} {wrong}; {_TO_FILE}")
+        raise InputError(f"{line.where}: {label} {value} {wrong}; {_TO_FILE}")
     return number
 
 

@@ -164,9 +164,9 @@ def _list(table: Mapping[str, Any], key: str) -> list[Any]:
     return value
 
 
-def _mapping(value: object, what: str) -> Mapping[Any, Any]:
+def _mapping(value: object, name: str) -> Mapping[Any, Any]:
     if not isinstance(value, Mapping):
-        raise InputError(f"{what} is {reprlib.repr(value)}, which is not an object with names")
+        raise InputError(f"{name} is {reprlib.repr(value)}, which is not an object with names")
     return value
 
 
@@ -191,7 +191,10 @@ def parse_generated_plan(text: str, source: str) -> Cluster:
     proposed = _plan_after(_PROPOSED, text, source)
     if proposed is not None:
         replicas = _replicas(proposed)
-        moves = sum(replicas.get(key, own) != own for key, own in _replicas(current).items())
+        moves = sum(
+            replicas.get(key, current_replicas) != current_replicas
+            for key, current_replicas in _replicas(current).items()
+        )
         note = (
             f"The current assignment was read; the proposed one would change "
             f"{counted(moves, 'partition')} of {len(_replicas(current))} and was not taken into "

@@ -42,7 +42,7 @@ _REST = re.compile(r"^[\d,\s\]]+$|^\W*\w*[\s:,]*(replicas|isrs|leader|icas|srs|r
 def parse_kcat(text: str, source: str) -> Cluster:
     """Return the cluster that `kcat -L` prints."""
     rows = Rows("kcat -L", brokers={})
-    said: dict[str, int] = {}
+    counts: dict[str, int] = {}
     topic, topics, is_wrapped = "", 0, False
     for where, line, pieces in _lines(text, source):
         is_wrapped = is_wrapped or pieces > 1
@@ -65,9 +65,9 @@ def parse_kcat(text: str, source: str) -> Cluster:
             if match[3]:
                 rows.notes.append(f"Of topic {topic} the brokers said: {match[3]}.")
         elif match := _BROKERS.search(line):
-            said.setdefault("brokers", number_of(match[1], "the count of brokers"))
+            counts.setdefault("brokers", number_of(match[1], "the count of brokers"))
         elif match := _TOPICS.search(line):
-            said.setdefault("topics", number_of(match[1], "the count of topics"))
+            counts.setdefault("topics", number_of(match[1], "the count of topics"))
         elif match := _BROKER.search(line):
             assert rows.brokers is not None
             rows.brokers[number_of(match[1] or match[2], "broker")] = None
@@ -75,7 +75,7 @@ def parse_kcat(text: str, source: str) -> Cluster:
             raise InputError(f"{where}: the line is cut; save the whole output of kcat -L again")
     if rows.rows:
         rows.notes += _cut_notes(rows.rows[-1], text, is_wrapped)
-    return _checked(rows, said, topics, source)
+    return _checked(rows, counts, topics, source)
 
 
 def _cut_notes(last: Row, text: str, is_wrapped: bool) -> list[str]:
@@ -84,20 +84,20 @@ def _cut_notes(last: Row, text: str, is_wrapped: bool) -> list[str]:
     return may_be_cut(last, "Lines are wrapped in this text") if is_wrapped else []
 
 
-def _checked(rows: Rows, said: dict[str, int], topics: int, source: str) -> Cluster:
+def _checked(rows: Rows, counts: dict[str, int], topics: int, source: str) -> Cluster:
     """Return the cluster if it has as many brokers and topics as was said."""
     brokers = rows.brokers or {}
-    if said.get("brokers", len(brokers)) != len(brokers):
+    if counts.get("brokers", len(brokers)) != len(brokers):
         raise InputError(
-            f"{source}: {said['brokers']} brokers are said to be in it but {len(brokers)} can be "
+            f"{source}: {counts['brokers']} brokers are said to be in it but {len(brokers)} can be "
             "read; save the whole output of kcat -L again"
         )
-    if said.get("topics", topics) != topics:
+    if counts.get("topics", topics) != topics:
         raise InputError(
-            f"{source}: {said['topics']} topics are said to be in it but {topics} can be read; "
+            f"{source}: {counts['topics']} topics are said to be in it but {topics} can be read; "
             "save the whole output again, or that of kcat -L -t TOPIC"
         )
-    if "brokers" not in said:
+    if "brokers" not in counts:
         rows.brokers = None
     return rows.cluster(source)
 

@@ -149,9 +149,9 @@ class _Nodes:
 def _merged(table: dict[str, Any]) -> dict[str, Any]:
     """Return a table with the keys of those under `<<`, which its own come before."""
     under = table.pop("<<", None)
-    for other in under if isinstance(under, list) else [under]:
-        if isinstance(other, Mapping):
-            table = {**other, **table}
+    for merged_in in under if isinstance(under, list) else [under]:
+        if isinstance(merged_in, Mapping):
+            table = {**merged_in, **table}
     return table
 
 

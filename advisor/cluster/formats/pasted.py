@@ -115,5 +115,5 @@ def _continues(record: str, line: str) -> bool:
         return not _LAST_LABEL.search(record) or _are_replicas(rest, record)
     if _NO_REST.match(rest):
         return False
-    needed = _NEEDED if _NEEDED[0].search(record) else _NEEDED_OF_HEADER
-    return not all(label.search(record) for label in needed)
+    needed_labels = _NEEDED if _NEEDED[0].search(record) else _NEEDED_OF_HEADER
+    return not all(label.search(record) for label in needed_labels)

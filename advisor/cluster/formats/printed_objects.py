@@ -3,8 +3,9 @@
 Wherever in a value a table has partitions with replicas and ISR, it is a topic. One table has the
 names that clients give to these: `kcat -L -J`, Kafka's REST APIs, kafka-python's
 `describe_topics()` and its metadata responses, kafkajs' and node-rdkafka's metadata, topics of
-Kafka UI, AKHQ and Kafdrop, and Java's `PartitionInfo`. Java's `TopicDescription` writes its nodes
-in a way of its own (`clients/.../common/Node.java`): they become ids first.
+Kafka UI, AKHQ and Kafdrop, Ansible's `kafka_info`, and Java's `PartitionInfo`. Confluent's REST API
+(v3) lists a row for each replica, which are put together. Java's `TopicDescription` writes its
+nodes in a way of its own (`clients/.../common/Node.java`): they become ids first.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ _ELR = ("elr", "eligibleleaderreplicas")
 _LAST_ELR = ("lastknownelr",)
 _OFFLINE = ("offlinereplicas", "offline")
 
+_OF_ONE_BROKER = re.compile(r"/brokers/\d+/partition-replicas")
+
 # host:9092 (id: 1 rack: a isFenced: false)
 _NODE = re.compile(
     r"(?<![^\s,=(\[])[^\s,=(\[]*:-?\d+ \(id: (-?\d+) rack: ([^()]*?)(?: isFenced: (\w+))?\)"
@@ -56,8 +59,8 @@ def looks_like_objects(beginning: str) -> bool:
     """Whether a text names partitions with replicas and ISR as values of a program."""
     if _JAVA_TOPIC.search(beginning):
         return True
-    named = {_plain(match[1]) for match in _KEY.finditer(beginning)}
-    return all(named & {*names} for names in (_REPLICAS, (*_ISR, *_IN_SYNC)))
+    keys = {_plain(match[1]) for match in _KEY.finditer(beginning)}
+    return all(keys & {*names} for names in (_REPLICAS, (*_ISR, *_IN_SYNC)))
 
 
 @lru_cache(maxsize=4096)  # the same names occur again and again
@@ -70,15 +73,25 @@ def parse_kcat_json(text: str, source: str) -> Cluster:
     return parse_objects(text, source, "kcat -L -J")
 
 
+def parse_replica_list(text: str, source: str) -> Cluster:
+    """Return the cluster of Confluent's REST API: answers that list the replicas of partitions."""
+    if _OF_ONE_BROKER.search(text):
+        raise InputError(
+            f"{source}: this lists the replicas on one broker; ask for those of partitions, "
+            "/v3/clusters/ID/topics/TOPIC/partitions/PARTITION/replicas"
+        )
+    return parse_objects(text, source, "Confluent's REST API")
+
+
 def parse_objects(text: str, source: str, tool: str = "the client") -> Cluster:
     """Return the cluster of a value that a program has printed."""
     try:
         return _parsed(text, source, tool)
     except InputError:
         # A terminal may have cut a long line, also in the middle of a number.
-        whole = "".join(_QUOTE.sub("", line) for line in text.splitlines())
+        joined = "".join(_QUOTE.sub("", line) for line in text.splitlines())
         try:
-            return _parsed(whole, source, tool)
+            return _parsed(joined, source, tool)
         except InputError:
             pass
         raise
@@ -117,11 +130,11 @@ def _java_nodes_as_ids(text: str, rows: Rows, source: str) -> str:
         return f"({', '.join(fields)})"
 
     text = _NODE.sub(node, text)
-    stated = text.count("(partition=")
+    begun = text.count("(partition=")
     text, read = _JAVA_PARTITION.subn(partition, text)
-    if read != stated:
+    if read != begun:
         raise InputError(
-            f"{source}: {stated} partitions begin in it but {read} can be read; print it again"
+            f"{source}: {begun} partitions begin in it but {read} can be read; print it again"
         )
     # Its partitions stand side by side, without a bracket around them.
     return _JAVA_PARTITIONS.sub(r"partitions=[\1]", text)
@@ -154,17 +167,17 @@ def _values(text: str, source: str) -> Iterator[tuple[Any, str]]:
         line += text.count("\n", start, position)
 
 
-def _collect(value: object, rows: Rows, where: str, named: str | None = None) -> None:
+def _collect(value: object, rows: Rows, where: str, topic_above: str | None = None) -> None:
     """Add the topics and brokers that are anywhere in a value."""
     if isinstance(value, list):
-        for item in value:
-            _collect(item, rows, where, named)
+        for item in _with_replicas_together(value):
+            _collect(item, rows, where, topic_above)
     if not isinstance(value, Mapping):
         return
     partitions = _partitions(value)
     name = _first(value, _TOPIC)
     if partitions is not None:
-        topic = name if name is not None else named
+        topic = name if name is not None else topic_above
         if not isinstance(topic, str):
             raise InputError(f"{where}: partitions stand there without the name of their topic")
         _add_topic(topic, value, partitions, rows, where)
@@ -176,9 +189,30 @@ def _collect(value: object, rows: Rows, where: str, named: str | None = None) ->
             _collect(inner, rows, where, key)
 
 
+def _with_replicas_together(values: list[Any]) -> list[Any]:
+    """Return the values, with rows that are a replica each put together to partitions."""
+    partitions: dict[tuple[Any, Any], dict[str, Any]] = {}
+    others = []
+    for value in values:
+        key = _first(value, ("topicname",)), _first(value, ("partitionid",))
+        broker, flag = _first(value, ("brokerid",)), _first(value, _IN_SYNC)
+        if None in (*key, broker) or not isinstance(flag, bool):
+            others.append(value)
+            continue
+        partition = partitions.setdefault(
+            key, {"topic": key[0], "partition": key[1], "replicas": [], "asynchronous": []}
+        )
+        row = {"id": broker, "in_sync": flag, "leader": _first(value, _IS_LEADER)}
+        is_observer = _first(value, ("isobserver",)) is True and not flag
+        partition["asynchronous" if is_observer else "replicas"].append(row)
+    return [*others, *partitions.values()]
+
+
 def _partitions(value: Mapping[str, Any]) -> list[Any] | None:
     """Return the partitions of a table that is a topic; None if it is none."""
     inner = _first(value, ("partitions", "partitionmetadata"))
+    if inner is None and value and all(str(key).isdigit() for key in value):
+        inner = value  # by number, as in a client's dict of dicts
     if isinstance(inner, Mapping):
         inner = [
             {"partition": key, **row} if _first(row, _INDEX) is None else row
@@ -187,9 +221,9 @@ def _partitions(value: Mapping[str, Any]) -> list[Any] | None:
         ]
     if not isinstance(inner, list) or not any(map(_is_partition, inner)):
         return None
-    named = [_first(row, _TOPIC) for row in inner if isinstance(row, Mapping)]
-    own = _first(value, _TOPIC)
-    return inner if all(name in (None, own) for name in named) else None
+    topics = [_first(row, _TOPIC) for row in inner if isinstance(row, Mapping)]
+    topic = _first(value, _TOPIC)
+    return inner if all(name in (None, topic) for name in topics) else None
 
 
 def _is_partition(value: object) -> bool:
@@ -207,9 +241,9 @@ def _add_topic(
         if not _is_partition(row):
             raise InputError(f"{where}: a partition of topic {shown(topic)} has no replicas or ISR")
         rows.rows.append(_row(topic, row, where))
-    stated = _first(value, ("partitioncount", "partitionscount"))
-    if isinstance(stated, int):
-        rows.stated[topic] = stated
+    partition_count = _first(value, ("partitioncount", "partitionscount"))
+    if isinstance(partition_count, int):
+        rows.stated[topic] = partition_count
     configs = _first(value, ("configs", "config"))
     if isinstance(configs, Mapping) and all(isinstance(text, str) for text in configs.values()):
         rows.configs[topic] = {key: text for key, text in configs.items() if key}
@@ -219,9 +253,9 @@ def _row(topic: str, value: Mapping[str, Any], where: str) -> Row:
     place = f"{where}: topic {topic}" if topic.isprintable() else where
     names = {_plain(str(key)) for key in value}
     flagged = _isr_of_replicas(value)
-    for needed in (_INDEX, _LEADER) if flagged is None else (_INDEX,):
-        if not names & {*needed}:
-            raise InputError(f"{place}: a partition has no {needed[0]}; print it again, whole")
+    for keys in (_INDEX, _LEADER) if flagged is None else (_INDEX,):
+        if not names & {*keys}:
+            raise InputError(f"{place}: a partition has no {keys[0]}; print it again, whole")
     partition = partition_of(
         place,
         _first(value, _INDEX),
@@ -230,6 +264,7 @@ def _row(topic: str, value: Mapping[str, Any], where: str) -> Row:
         _ids(_first(value, _ISR, flagged)),
         _optional_ids(value, _ELR),
         _optional_ids(value, _LAST_ELR),
+        observers=_optional_ids(value, ("asynchronous",)) or (),
         offline=_optional_ids(value, _OFFLINE) or (),
     )
     return Row(topic, partition, where)

@@ -95,10 +95,10 @@ class Rows:
         return by_topic
 
     def _topic(self, name: str, rows: Sequence[Row]) -> Topic:
-        where, stated = rows[0].where, self.stated.get(name)
-        if stated is not None and stated < len(rows):
+        where, count = rows[0].where, self.stated.get(name)
+        if count is not None and count < len(rows):
             raise InputError(
-                f"{where}: topic {shown(name)} is said to have {counted(stated, 'partition')} but "
+                f"{where}: topic {shown(name)} is said to have {counted(count, 'partition')} but "
                 f"{len(rows)} can be read; keep one output in a file"
             )
         try:
@@ -106,7 +106,7 @@ class Rows:
                 name,
                 tuple(row.partition for row in rows),
                 self.configs.get(name, {}),
-                stated_partitions=None if stated == len(rows) else stated,
+                stated_partitions=None if count == len(rows) else count,
             )
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
@@ -155,21 +155,21 @@ def may_be_cut(row: Row, why: str) -> list[str]:
     return [f"{why}: the ISR of {last} may be cut."]
 
 
-def number_of(value: object, what: str) -> int:
+def number_of(value: object, name: str) -> int:
     """Return a whole number from a number or its digits."""
     number = value if isinstance(value, int) else whole_number(str(value).strip(), MAX_ID)
     if number is None or isinstance(value, bool) or not 0 <= number <= MAX_ID:
-        raise InputError(f"{what} {shown(value)} is not a whole number from 0")
+        raise InputError(f"{name} {shown(value)} is not a whole number from 0")
     return number
 
 
-def ids_of(value: object, what: str) -> tuple[int, ...]:
+def ids_of(value: object, name: str) -> tuple[int, ...]:
     """Return broker ids from a list, or from a text of numbers and commas or spaces."""
     if isinstance(value, str):
         value = value.replace(",", " ").split()
     if not isinstance(value, list | tuple):
-        raise InputError(f"{what} {shown(value)} is not a list of broker ids")
-    return tuple(number_of(item, what) for item in value)
+        raise InputError(f"{name} {shown(value)} is not a list of broker ids")
+    return tuple(number_of(item, name) for item in value)
 
 
 def listed_numbers(numbers: Sequence[int]) -> str:

@@ -22,7 +22,12 @@ from advisor.cluster.formats.additions import (
     read_moves,
     read_quorum,
 )
-from advisor.cluster.formats.confluent_cli import is_confluent_table, parse_confluent_cli
+from advisor.cluster.formats.confluent_cli import (
+    is_confluent_table,
+    is_framed_table,
+    parse_confluent_cli,
+    parse_framed_table,
+)
 from advisor.cluster.formats.confluent_operator import parse_confluent_operator
 from advisor.cluster.formats.cruise_control import VERBOSE, is_cluster_state, parse_cluster_state
 from advisor.cluster.formats.deployments import parse_compose, parse_helm
@@ -34,13 +39,16 @@ from advisor.cluster.formats.printed_objects import (
     looks_like_objects,
     parse_kcat_json,
     parse_objects,
+    parse_replica_list,
 )
 from advisor.cluster.formats.strimzi import parse_strimzi
 from advisor.cluster.formats.toml_format import parse_toml
 from advisor.cluster.formats.topics_as_code import (
+    parse_aiven,
     parse_julie,
     parse_terraform,
     parse_topic_lists,
+    read_aiven_service,
 )
 from advisor.cluster.model import Cluster
 from advisor.errors import InputError
@@ -137,7 +145,9 @@ def _is_saved_cluster(beginning: str) -> bool:
     if not _is_json(beginning):
         return False
     by_id = _BROKERS_BY_ID.search(beginning) is not None
-    return by_id or _has_json_keys("kafka_version", "topics")(beginning)
+    if by_id or not _has_json_keys("kafka_version", "topics")(beginning):
+        return by_id
+    return not _has_json_keys("service_type")(beginning)  # a managed service
 
 
 # Koperator, Stackable, KubeDB: these have a kind for a cluster of Kafka, too.
@@ -148,6 +158,13 @@ _OTHER_OPERATOR = re.compile(
 
 def _is_of_another_operator(beginning: str) -> bool:
     return _OTHER_OPERATOR.search(beginning) is not None and "kafka.strimzi.io/" not in beginning
+
+
+# What kt and kafkactl print of a partition: offsets, and the leader as host:port.
+_OFFSETS = re.compile(r'"oldest(_?offset)?"\s*:\s*-?\d', re.IGNORECASE)
+_ADDRESS = re.compile(r'"leader"\s*:\s*"[^"\s]*:\d+"', re.IGNORECASE)
+_KIND = re.compile(r'"kind"\s*:\s*"Kafka(Topic|Partition|Cluster|Broker)')
+_AIVEN = re.compile(r'^[ \t]*resource +"aiven_kafka" +"', re.MULTILINE)
 
 
 def _is_every_line(pattern: str, beginning: str) -> bool:
@@ -257,6 +274,14 @@ SOURCES: tuple[Source, ...] = (
         suffix=(".json",),
     ),
     Source(
+        name="a table of partitions in Markdown",
+        recognise=is_framed_table,
+        carries="leaders, replicas and ISR; no settings; no racks",
+        read=parse_framed_table,
+        example="| Topic | Partition | Leader | Replicas | Isr |\n|---|---|---|---|---|\n"
+        "| orders | 0 | 1 | 1,2,3 | 1,2 |\n",
+    ),
+    Source(
         name="the output of the Confluent CLI",
         recognise=is_confluent_table,
         carries="leaders, replicas, ISR and, where it prints them, settings; no racks",
@@ -265,6 +290,37 @@ SOURCES: tuple[Source, ...] = (
         "  Topic  | Partition | Leader | Replicas |   ISR    \n"
         "+--------+-----------+--------+----------+---------+\n"
         "  orders |         0 |      0 | [0 1 2]  | [0 1 2]  \n",
+    ),
+    Source(
+        name="replicas as Confluent's REST API lists them",
+        recognise=has(r'"is_in_(sync|isr)"\s*:'),
+        carries="leaders, replicas and ISR; no settings; no racks",
+        read=parse_replica_list,
+        example='{"kind":"KafkaReplicaList","data":[{"kind":"KafkaReplica","topic_name":"orders",'
+        '"partition_id":0,"broker_id":1,"is_leader":true,"is_in_sync":true}]}',
+        suffix=(".json",),
+    ),
+    Source(
+        name="an answer of Confluent's REST API",
+        recognise=lambda beginning: (
+            _has_json_keys("cluster_id")(beginning) and _KIND.search(beginning) is not None
+        ),
+        instead="it has no replicas; ask it for "
+        f"/v3/clusters/ID/topics/TOPIC/partitions/PARTITION/replicas, or run {DESCRIBE}",
+        example='{"kind":"KafkaTopicList","data":[{"kind":"KafkaTopic","cluster_id":"1","topic_name":"orders",'
+        '"replication_factor":3,"partitions_count":2}]}',
+        suffix=(".json",),
+    ),
+    Source(
+        name="topics of kt or kafkactl as JSON",
+        recognise=lambda beginning: (
+            _OFFSETS.search(beginning) is not None and _ADDRESS.search(beginning) is not None
+        ),
+        instead="it names a leader by its address, and replicas by their ids, so that who leads is "
+        f"not known; run {DESCRIBE}",
+        example='{"name":"orders","partitions":[{"id":0,"oldest":0,"newest":12,'
+        '"leader":"kafka-1:9092","replicas":[1,2],"isrs":[1,2]}]}\n',
+        suffix=(".json",),
     ),
     Source(
         name="topics as a client of Kafka prints them",
@@ -280,15 +336,17 @@ SOURCES: tuple[Source, ...] = (
         recognise=has(r"\sIsr:.*\s(Offline|Observers|LiveObservers):"),
         carries="leaders, replicas, ISR, observers, offline replicas and settings; no racks",
         read=read_describe,
-        example="Topic: orders\tPartition: 0\tLeader: 1\tReplicas: 1,2,3\tIsr: 1,2\tOffline: \t"
-        "Observers: 3",
+        example="Topic: orders\tPartitionCount: 1\tReplicationFactor: 3\tConfigs: \n"
+        "\tTopic: orders\tPartition: 0\tLeader: 1\tReplicas: 1,2,3\tIsr: 1,2\tOffline: \t"
+        "Observers: 3\n",
     ),
     Source(
         name="the output of kafka-topics.sh --describe",
         recognise=looks_like_describe,
         carries="leaders, replicas, ISR and settings; no racks",
         read=read_describe,
-        example="Topic: orders\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1,2",
+        example="Topic: orders\tPartitionCount: 1\tReplicationFactor: 2\tConfigs: \n"
+        "\tTopic: orders\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1,2\n",
     ),
     Source(
         name="the output of kafka-log-dirs.sh --describe",
@@ -308,6 +366,29 @@ SOURCES: tuple[Source, ...] = (
         example='resource "kafka_topic" "orders" {\n  name               = "orders"\n  partitions  '
         "       = 3\n  replication_factor = 3\n}\n",
         suffix=(".tf",),
+    ),
+    Source(
+        name="topics as Aiven's command line prints them",
+        recognise=_has_json_keys("topic_name", "replication"),
+        carries="counts of partitions and replicas, and settings; the brokers are those given",
+        needs_racks=True,
+        place=parse_aiven,
+        example='[{"topic_name": "orders", "partitions": 3, "replication": 3, '
+        '"min_insync_replicas": 2}]',
+        suffix=(".json",),
+    ),
+    Source(
+        name="the configuration of an Aiven service",
+        recognise=lambda beginning: (
+            _AIVEN.search(beginning) is not None
+            or _has_json_keys("kafka_user_config")(beginning)
+            or _has_json_keys("service_type", "user_config")(beginning)
+        ),
+        instead=f"it has settings of brokers and no replicas; run {DESCRIBE}",
+        add=read_aiven_service,
+        example='resource "aiven_kafka" "shop" {\n  kafka_user_config {\n    kafka {\n      '
+        "min_insync_replicas = 2\n    }\n  }\n}\n",
+        suffix=(".json", ".tf"),
     ),
     Source(
         name="topics of Terraform on Confluent Cloud",
@@ -562,12 +643,12 @@ def not_read(text: str, source: Source) -> str:
     beginning = text[:BEGINNING]
     if source.read is parse_kcat:  # some clients print lists in brackets in such lines
         beginning = re.sub(r".*\bpartition \d+,? leader.*", "", beginning)
-    others = [
+    tools = [
         name for name, shows in _PARTITIONS.items() if name != source.name and shows(beginning)
     ]
-    if not others:
+    if not tools:
         return ""
-    return f"It also has {', '.join(others)}, which was not read; give each output in its own file."
+    return f"It also has {', '.join(tools)}, which was not read; give each output in its own file."
 
 
 def source_of(text: str, suffix: str = "") -> Source | None:
@@ -577,5 +658,5 @@ def source_of(text: str, suffix: str = "") -> Source | None:
     if not candidates and looks_like_describe(text[BEGINNING:]):
         candidates = [source for source in SOURCES if source.recognise is looks_like_describe]
     of_suffix = [source for source in SOURCES if suffix in source.suffix]
-    both = [source for source in candidates if source in of_suffix]
-    return next(iter([*both, *candidates, *reversed(of_suffix)]), None)
+    of_text_and_suffix = [source for source in candidates if source in of_suffix]
+    return next(iter([*of_text_and_suffix, *candidates, *reversed(of_suffix)]), None)

@@ -24,7 +24,7 @@ from advisor.cluster.formats.kubernetes import (
     settings_of,
 )
 from advisor.cluster.model import Cluster
-from advisor.cluster.observed import REPLICATION_SETTINGS
+from advisor.cluster.observed import right_name
 from advisor.cluster.placing import CountedTopic, place_all
 from advisor.cluster.racks import broker_id, moved
 from advisor.cluster.topic import INTERNAL_TOPICS
@@ -86,7 +86,7 @@ def _cluster(
         notes=(*notes, *placed),
         controllers=voters,
         mode=mode,
-        broker_settings={key: settings[key] for key in settings if key in REPLICATION_SETTINGS},
+        broker_settings={key: settings[key] for key in settings if right_name(key)},
     )
 
 
@@ -101,18 +101,18 @@ def _nodes(
                 "kafka,kafkanodepool,kafkatopic -o yaml"
             )
         return dict.fromkeys(range(node_count(spec["replicas"], "Kafka"))), None, []
-    stated = [_stated_ids(pool) for pool in pools]
-    taken = {node for nodes in stated for node in nodes}
-    if len(taken) < sum(map(len, stated)):
+    ids_of_pools = [_stated_ids(pool) for pool in pools]
+    used_ids = {node for nodes in ids_of_pools for node in nodes}
+    if len(used_ids) < sum(map(len, ids_of_pools)):
         raise InputError("two node pools have the same node id in status.nodeIds")
     ids: dict[str, list[int]] = {"broker": [], "controller": []}
     assumed: list[str] = []
-    for pool, nodes in zip(pools, stated, strict=True):
+    for pool, nodes in zip(pools, ids_of_pools, strict=True):
         name = name_of(pool)
         count = node_count(nested(pool, "spec").get("replicas"), f"KafkaNodePool {name}")
         if not nodes:
-            nodes = _free_ids(count, taken)
-            taken.update(nodes)
+            nodes = _free_ids(count, used_ids)
+            used_ids.update(nodes)
             assumed.append(name)
         roles = nested(pool, "spec").get("roles", [])
         for role, ids_of_role in ids.items():
@@ -142,17 +142,17 @@ def _zookeeper(
 
 
 def _stated_ids(pool: Mapping[str, Any]) -> list[int]:
-    stated = nested(pool, "status").get("nodeIds")
-    if not isinstance(stated, list):
+    ids = nested(pool, "status").get("nodeIds")
+    if not isinstance(ids, list):
         return []
-    return [broker_id(node, f"KafkaNodePool {name_of(pool)}: nodeIds") for node in stated]
+    return [broker_id(node, f"KafkaNodePool {name_of(pool)}: nodeIds") for node in ids]
 
 
-def _free_ids(count: int, taken: set[int]) -> list[int]:
+def _free_ids(count: int, used_ids: set[int]) -> list[int]:
     result: list[int] = []
     candidate = 0
     while len(result) < count:
-        if candidate not in taken:
+        if candidate not in used_ids:
             result.append(candidate)
         candidate += 1
     return result
@@ -161,13 +161,13 @@ def _free_ids(count: int, taken: set[int]) -> list[int]:
 def _counted(resource: Mapping[str, Any], configs: Mapping[str, str]) -> CountedTopic:
     spec = nested(resource, "spec")
     name = spec.get("topicName", name_of(resource))
-    own = settings_of(nested(spec, "config"))
+    settings = settings_of(nested(spec, "config"))
     for option in _INHERITED:
         if option in configs:
-            own.setdefault(option, configs[option])
+            settings.setdefault(option, configs[option])
     diskless = any(configs.get(option) == "true" for option in _DISKLESS_BY_DEFAULT)
     if diskless and name not in INTERNAL_TOPICS:
-        own.setdefault("diskless.enable", "true")
+        settings.setdefault("diskless.enable", "true")
     # -1 means the broker default, as in the tools (KIP-464).
     counts = [
         configs[default] if spec.get(key) in (None, "-1") else spec[key]
@@ -180,7 +180,7 @@ def _counted(resource: Mapping[str, Any], configs: Mapping[str, str]) -> Counted
         name=str(name),
         partitions=integer(counts[0], f"KafkaTopic {name}: partitions"),
         replication_factor=integer(counts[1], f"KafkaTopic {name}: replicas"),
-        configs=own,
+        configs=settings,
     )
 
 

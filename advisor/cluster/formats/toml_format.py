@@ -113,10 +113,10 @@ def parse_toml(text: str, source: str, racks: Mapping[int, str | None] | None = 
 
 
 def _brokers(document: Mapping[str, Any], source: str) -> dict[int, str | None]:
-    stated, racks = document.get("brokers", {}), document.get("racks")
-    if isinstance(stated, int) and not isinstance(stated, bool):
-        return _counted_brokers(stated, racks, source)
-    brokers = rack_mapping(_table(stated, f"{source}: [brokers]"), f"{source}: [brokers]")
+    brokers_given, racks = document.get("brokers", {}), document.get("racks")
+    if isinstance(brokers_given, int) and not isinstance(brokers_given, bool):
+        return _counted_brokers(brokers_given, racks, source)
+    brokers = rack_mapping(_table(brokers_given, f"{source}: [brokers]"), f"{source}: [brokers]")
     rows = document.get("broker", [])
     if not isinstance(rows, list):
         raise InputError(f"{source}: write a broker as [[broker]] with id and rack")
@@ -177,9 +177,9 @@ def _topic(
     name = table["name"]
     configs = dict(_flatten(_table(table.get("configs", {}), f"topic {name}: configs")))
     if "min_insync_replicas" in settings:
-        stated = str(_integer(settings, "min_insync_replicas", name))
-        configs.setdefault("min.insync.replicas", stated)
-        if "min_insync_replicas" in table and configs["min.insync.replicas"] != stated:
+        min_isr = str(_integer(settings, "min_insync_replicas", name))
+        configs.setdefault("min.insync.replicas", min_isr)
+        if "min_insync_replicas" in table and configs["min.insync.replicas"] != min_isr:
             raise InputError(f"topic {name} states min_insync_replicas twice, and differently")
     if "replicas" not in table:
         for key in ("leaders", "isr"):
@@ -230,8 +230,8 @@ def _id_lists(value: object, where: str) -> list[tuple[int, ...]]:
 def _integer(settings: Mapping[str, Any], key: str, name: str) -> int:
     value = settings.get(key)
     if not isinstance(value, int) or isinstance(value, bool):
-        stated = "no " + key if value is None else f"{key} = {shown(value)}"
-        raise InputError(f"topic {name} has {stated}; give a whole number or replicas = [[1, 2]]")
+        given = "no " + key if value is None else f"{key} = {shown(value)}"
+        raise InputError(f"topic {name} has {given}; give a whole number or replicas = [[1, 2]]")
     return value
 
 

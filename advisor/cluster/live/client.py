@@ -141,13 +141,13 @@ class _ClusterQuery:
     async def _send(self, request: Any, connection: Any = None) -> Any:
         return await self._before_deadline((connection or self.bootstrap).send_request(request))
 
-    async def _note_failure(self, what: str, request: Awaitable[None]) -> None:
+    async def _note_failure(self, answer: str, request: Awaitable[None]) -> None:
         try:
             await request
         except errors.IncompatibleBrokerVersion:
             pass  # not supported by this version
         except errors.KafkaError as error:
-            self.answers.missing[what] = error_name(error)
+            self.answers.missing[answer] = error_name(error)
 
     def _knows(self, request: type) -> bool:
         try:

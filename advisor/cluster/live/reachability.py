@@ -39,8 +39,8 @@ def first_reachable(
 ) -> Address:
     """Return the first address with a Kafka broker; `deadline` in seconds of `time.monotonic`."""
     reasons: dict[Address, str] = {}
-    for left, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
-        share = (deadline - time.monotonic()) / left
+    for addresses_left, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
+        share = (deadline - time.monotonic()) / addresses_left
         try:
             _probe(address, context, mechanism, time.monotonic() + min(limit_ms / 1000, share))
         except _UnreachableError as reason:
@@ -79,12 +79,12 @@ def _handshake(sock: socket.socket, mechanism: str, deadline: float) -> None:
     name = mechanism.encode()
     # SaslHandshake, version 1, correlation id 1, no client id (`SaslHandshakeRequest.json`).
     body = struct.pack(f">hhihh{len(name)}s", 17, 1, 1, -1, len(name), name)
-    answer = _exchange(sock, struct.pack(">i", len(body)) + body, 1, deadline)
-    (code,) = struct.unpack_from(">h", answer, 4)
+    response = _exchange(sock, struct.pack(">i", len(body)) + body, 1, deadline)
+    (code,) = struct.unpack_from(">h", response, 4)
     if code == _ILLEGAL_SASL_STATE:
         raise _UnreachableError("has no login at this port; leave SASL_ out of security.protocol")
     if code:
-        supported = _strings(answer[6:])
+        supported = _strings(response[6:])
         raise _UnreachableError(
             f"does not take sasl.mechanism={mechanism}, but {', '.join(supported) or 'none'}"
         )

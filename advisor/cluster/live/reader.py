@@ -207,8 +207,8 @@ def _notes(answers: Answers, topics: tuple[Topic, ...], mentioned: set[int]) -> 
     for topic in answers.topics:
         if topic["error_code"]:
             notes.append(f"Topic {topic['name']} was left out: the cluster could not describe it.")
-    for what, reason in answers.missing.items():
-        notes.append(f"The cluster did not tell {what} ({reason}).")
+    for answer, reason in answers.missing.items():
+        notes.append(f"The cluster did not tell {answer} ({reason}).")
     if not topics:
         notes.append(
             "No topic is shown: there is none, or Describe on the topics is not allowed here."

@@ -75,8 +75,8 @@ def bearer_token(properties: ClientProperties, deadline: float) -> Secret:
     if "sub" not in claims:
         raise InputError(f"{properties.source}: OAUTHBEARER needs {_ENDPOINT}")
     now_s = time.time()
-    parts = ({"alg": "none"}, {**claims, "iat": now_s, "exp": now_s + 3600})
-    return Secret("".join(f"{_base64url(json.dumps(part))}." for part in parts))
+    claim_sets = ({"alg": "none"}, {**claims, "iat": now_s, "exp": now_s + 3600})
+    return Secret("".join(f"{_base64url(json.dumps(claim_set))}." for claim_set in claim_sets))
 
 
 def _fetch_token(properties: ClientProperties, deadline: float) -> Secret:

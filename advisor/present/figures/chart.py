@@ -92,10 +92,10 @@ def shown_figure(width_inches: float, height_inches: float) -> ShownFigure:
 
 
 def axes_of_new_figure(
-    inches: tuple[float, float], area: tuple[float, float, float, float], said: Iterable[str]
+    inches: tuple[float, float], area: tuple[float, float, float, float], sentences: Iterable[str]
 ) -> Axes:
     """Return axes that take an area of a new figure, which has an alternative text."""
     figure = shown_figure(*inches)
-    figure.describe(*said)
+    figure.describe(*sentences)
     with style.look():
         return figure.add_axes(area)

@@ -81,7 +81,7 @@ def today_words(recommendation: Recommendation) -> str:
 
 def in_words(points: Sequence[Point], marked: Marks) -> str:
     """Return every point with its values and intervals, for screen readers."""
-    said = []
+    sentences = []
     for point in points:
         names = [mark.word for mark, other in marked if other == point]
         loss, refused = point.loss, point.refused
@@ -90,8 +90,8 @@ def in_words(points: Sequence[Point], marked: Marks) -> str:
             f"{time_per_year_label(refused.value)}{_ends(refused, time_per_year_label)}"
         )
         marks_said = f" ({', '.join(names)})" if names else ""
-        said.append(f"{point.name}{marks_said}: {values}.")
-    return " ".join(said)
+        sentences.append(f"{point.name}{marks_said}: {values}.")
+    return " ".join(sentences)
 
 
 def _ends(value: Estimated, say: Callable[[float], str]) -> str:
@@ -210,9 +210,9 @@ def keys(marks: Marks) -> list[style.Entry]:
     names = dict.fromkeys(point.name for _, point in marks)
     entries = []
     for name in names:
-        here = [mark for mark, point in marks if point.name == name]
-        words = " and ".join(mark.word for mark in here)
-        entries.append((here[0].shape, here[0].colour, f"{words}: {name}"))
+        marks_here = [mark for mark, point in marks if point.name == name]
+        words = " and ".join(mark.word for mark in marks_here)
+        entries.append((marks_here[0].shape, marks_here[0].colour, f"{words}: {name}"))
     return entries
 
 
@@ -346,8 +346,8 @@ def draw_pareto(ax: Axes, points: Sequence[Point], marks: Marks = ()) -> None:
         _draw_point(ax, across, upwards, point, point in greyed)
     for mark, point in marks:
         mark.draw(ax, across.at(point.refused.value), upwards.at(point.loss.value))
-    chosen = [*marked, *(p for p in every_point if p not in greyed and p not in marked)]
-    _label_points(ax, across, upwards, chosen, every_point)
+    labelled = [*marked, *(p for p in every_point if p not in greyed and p not in marked)]
+    _label_points(ax, across, upwards, labelled, every_point)
 
 
 def _dress_pareto(ax: Axes, across: NinesAxis, upwards: NinesAxis) -> None:
@@ -398,23 +398,23 @@ def _label_points(
     ax: Axes,
     across: NinesAxis,
     upwards: NinesAxis,
-    chosen: Sequence[Point],
+    labelled: Sequence[Point],
     every_point: Sequence[Point],
 ) -> None:
     """Label points with RF/min ISR, in order, where there is room without overlap."""
     data = {p: (across.at(p.refused.value), upwards.at(p.loss.value)) for p in every_point}
     place = {p: style.pixels(ax, at) for p, at in data.items()}
-    taken = style.boxes_around(ax, data.values(), 5)
-    for words, point in _by_place(chosen, place):
-        taken += style.label(ax, words, data[point], _OFFSETS, [taken], (5.0, 8.0))
+    occupied = style.boxes_around(ax, data.values(), 5)
+    for words, point in _by_place(labelled, place):
+        occupied += style.label(ax, words, data[point], _OFFSETS, [occupied], (5.0, 8.0))
 
 
 def _by_place(
-    chosen: Sequence[Point], place: Mapping[Point, tuple[float, float]]
+    labelled: Sequence[Point], place: Mapping[Point, tuple[float, float]]
 ) -> list[tuple[str, Point]]:
     """Join the labels of points at the same place: "3/2, 4/2"."""
     groups: list[tuple[list[str], Point]] = []
-    for point in chosen:
+    for point in labelled:
         name = f"{point.replication_factor}/{point.min_insync_replicas}"
         for names, other in groups:
             if math.dist(place[point], place[other]) < _SAME_PLACE_PIXELS:

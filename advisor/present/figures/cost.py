@@ -80,8 +80,8 @@ def _draw(
         ax.plot([usd, usd], [low, high], color=colour, alpha=0.3, linewidth=3)
         ax.plot([usd], [value], "o", color=colour, markersize=6)
         name = f"{result.config.replication_factor}/{result.config.min_insync_replicas}"
-        near = max(value, floor) < _NEAR * min(value, floor)
-        _add_label(labels, usd, floor if near else value, name)
+        is_near_floor = max(value, floor) < _NEAR * min(value, floor)
+        _add_label(labels, usd, floor if is_near_floor else value, name)
     # On a ground of their own, so that no line crosses a name.
     ground = {"facecolor": style.PAPER, "edgecolor": "none", "pad": 1.0}
     look: dict[str, Any] = {"textcoords": "offset points", "va": "center", "bbox": ground}
@@ -119,14 +119,14 @@ def _floor(results: Sequence[Reliability], measure: str) -> float:
 
 
 def _in_words(results: Sequence[Reliability], dollars: Sequence[float]) -> str:
-    said = []
+    sentences = []
     for result, usd in zip(results, dollars, strict=True):
-        parts = [f"{short(usd)} USD a month"]
+        clauses = [f"{short(usd)} USD a month"]
         for measure, _, _, say in _PANELS:
             value, low, high = _measured(result, measure)
-            what = "a loss " if measure == _LOSS else "writes refused "
-            parts.append(f"{what}{say(value)}{bracketed_interval(low, high, say)}")
+            measured = "a loss " if measure == _LOSS else "writes refused "
+            clauses.append(f"{measured}{say(value)}{bracketed_interval(low, high, say)}")
         config = result.config
         name = f"RF {config.replication_factor}, min ISR {config.min_insync_replicas}"
-        said.append(f"{name}: {', '.join(parts)}.")
-    return " ".join(["Cost a month against losses and refused writes.", *said])
+        sentences.append(f"{name}: {', '.join(clauses)}.")
+    return " ".join(["Cost a month against losses and refused writes.", *sentences])

@@ -27,9 +27,9 @@ def plot_learned(learned: Learned, ax: Axes | None = None) -> Axes:
     """Draw the range of each number that was learned, before and now, on one logarithmic axis."""
     rows = sorted(learned.numbers, key=lambda row: -row.moved)[:MOST_NUMBERS]
     if ax is None:
-        height, said = 0.42 * len(rows) + 1.1, ["What was learned.", *map(_in_words, rows)]
+        height, sentences = 0.42 * len(rows) + 1.1, ["What was learned.", *map(_in_words, rows)]
         area = (0.3, 0.62 / height, 0.66, 1 - 1.0 / height)
-        ax = axes_of_new_figure((7.6, height), area, said)
+        ax = axes_of_new_figure((7.6, height), area, sentences)
     with style.look():
         _draw_ranges(ax, rows)
     return ax
@@ -42,12 +42,14 @@ def _in_words(row: NumberRow) -> str:
 
 def _draw_ranges(ax: Axes, rows: list[NumberRow]) -> None:
     for place, row in enumerate(rows):
-        said = row.prior.value
+        prior = row.prior.value
         for shift, interval, colour, label in (
             (-0.14, row.prior, style.MUTED, "the card"),
             (0.14, row.posterior, style.DURABILITY, "with what was counted"),
         ):
-            low, value, high = (end / said for end in (interval.low, interval.value, interval.high))
+            low, value, high = (
+                end / prior for end in (interval.low, interval.value, interval.high)
+            )
             y = place + shift
             ax.plot([low, high], [y, y], color=colour, lw=2.2, label="" if place else label)
             ax.plot([value], [y], "o", color=colour, ms=5)
@@ -163,5 +165,5 @@ def _outages_in_words(learned: Learned, mechanisms: Sequence[str]) -> list[str]:
     counts = dict.fromkeys(mechanisms, 0)
     for outage in learned.outages:
         counts[outage.mechanism] += 1
-    said = [f"{words(name)} {number}" for name, number in counts.items()]
-    return [f"{counted(len(learned.outages), 'outage')} over time: {', '.join(said)}."]
+    counts_in_words = [f"{words(name)} {number}" for name, number in counts.items()]
+    return [f"{counted(len(learned.outages), 'outage')} over time: {', '.join(counts_in_words)}."]

@@ -113,7 +113,7 @@ def _short(minutes: float) -> str:
 
 
 def _in_words(result: Patching) -> list[str]:
-    said = ["How long a partition refuses writes in one rolling restart:"]
+    sentences = ["How long a partition refuses writes in one rolling restart:"]
     for words, group in _groups(result.choices).items():
         choices = []
         for choice in group:
@@ -123,5 +123,5 @@ def _in_words(result: Patching) -> list[str]:
                 f" (95 %: {_short(minutes.low)} to {_short(minutes.high)})" if minutes.seen else ""
             )
             choices.append(f"{value}{ends} if it {_WORDS[choice.wait_for_isr]}")
-        said.append(re.sub(r"\s+", " ", f"{words}: {', '.join(choices)}."))
-    return said
+        sentences.append(re.sub(r"\s+", " ", f"{words}: {', '.join(choices)}."))
+    return sentences

@@ -201,13 +201,13 @@ def _percent(share: float) -> str:
 
 def _loss_in_words(result: Sampled, exact: Reliability | None) -> list[str]:
     first, last = narrowing(result)[0], narrowing(result)[-1]
-    said = [
+    sentences = [
         f"Chance of data loss in a year, 95 % interval: {_interval(first)} after {first.n:,} years "
         f"simulated, {_interval(last)} after {last.n:,}."
     ]
     if exact is not None:
-        said.append(f"Exact: {on_axis(exact.loss_probability_per_year)}.")
-    return said
+        sentences.append(f"Exact: {on_axis(exact.loss_probability_per_year)}.")
+    return sentences
 
 
 def _interval(estimate: Estimate) -> str:
@@ -220,7 +220,7 @@ def _outages_in_words(result: Sampled) -> list[str]:
     if not result.outages:
         return ["No write outage was seen."]
     number = math.fsum(number for *_, number in result.outages)
-    parts = ", ".join(
+    shares = ", ".join(
         f"{_percent(longer_than(result, seconds))} longer than {words}"
         for seconds, words in _TIMES
         if 0.0 < longer_than(result, seconds) < 1.0
@@ -228,4 +228,4 @@ def _outages_in_words(result: Sampled) -> list[str]:
     timeout = result.config.delivery_timeout_ms
     limit = f", {_percent(longer_than(result, timeout / 1000.0))} longer than " if timeout else ""
     limit += f"delivery.timeout.ms={timeout}" if timeout else ""
-    return [f"Of {number:,.0f} write outages of partitions: {parts}{limit}."]
+    return [f"Of {number:,.0f} write outages of partitions: {shares}{limit}."]

@@ -142,8 +142,8 @@ def look(narrow: bool = False) -> Iterator[None]:
     """Draw and save with this style, independent of the user's rcParams."""
     with mpl.rc_context():
         # Matplotlib's defaults instead of the user's, for equal bytes; the backend stays theirs.
-        ours: dict[Any, Any] = {k: mpl.rcParamsDefault[k] for k in _SETTABLE}
-        mpl.rcParams.update(ours | _LOOK | (_NARROW_LOOK if narrow else {}))
+        defaults: dict[Any, Any] = {k: mpl.rcParamsDefault[k] for k in _SETTABLE}
+        mpl.rcParams.update(defaults | _LOOK | (_NARROW_LOOK if narrow else {}))
         yield
 
 
@@ -223,13 +223,13 @@ def label(
     """
     scale = _pixels_per_point(ax)
     (x, y), (width, height) = pixels(ax, place), (len(words) * letter[0] * scale, letter[1] * scale)
-    for others in avoided:
+    for boxes in avoided:
         for dx, dy, side in offsets:
             left = x + dx * scale - {"left": 0.0, "right": 1.0, "center": 0.5}[side] * width
             box = Bbox.from_bounds(left, y + dy * scale - height / 2, width, height)
             inside = ax.bbox.x0 <= box.x0 and box.x1 <= ax.bbox.x1
             inside = inside and ax.bbox.y0 <= box.y0 and box.y1 <= ax.bbox.y1
-            if inside and not any(box.overlaps(other) for other in others):
+            if inside and not any(box.overlaps(taken) for taken in boxes):
                 look: dict[str, Any] = {"ha": side, "va": "center_baseline", "fontsize": 7.5}
                 ax.annotate(
                     words, place, xytext=(dx, dy), textcoords="offset points", zorder=6, **look

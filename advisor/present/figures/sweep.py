@@ -72,16 +72,16 @@ def plot_sweep(
         head = style.head_inches(len(lines)) / figure.get_figheight()
         ax = figure.add_axes((0.23, 0.17, 0.74, 1 - 0.17 - head))
         title = _TITLES.get(entry.unit, "{} a year").format(entry.title)
-        said = [f"{title}, by {number}."]
+        sentences = [f"{title}, by {number}."]
         for index, (name, results) in enumerate(lines.items()):
             drawn = [(float(entry.of(r)), *r.interval(entry.name)) for r in results]
             _curve(ax, index, list(values.values()), drawn)
-            said.append(_in_words(name, values, drawn, say))
+            sentences.append(_in_words(name, values, drawn, say))
         ax.set_title(title, pad=6)
         _dress(ax, number, values, years if entry.unit == YEARS else say)
         entries = [(_MARKERS[index], _COLOURS[index], name) for index, name in enumerate(lines)]
         style.key(figure, 0.23, entries)
-    words = " ".join(said)
+    words = " ".join(sentences)
     return Chart(figure, re.sub(r"[^a-z0-9]+", "-", f"{measure}-{number}".lower()), words)
 
 

@@ -45,9 +45,9 @@ def plot_audit(audit: Audit, ax: Axes | None = None) -> Axes:
 
 def _entries(goals: Goals) -> list[tuple[str, str, str]]:
     """The markers and what they mean; of goals only where some were given."""
-    given = bool(goals.limits or goals.survive)
-    well = "stays as it is" + ", and meets the goals" * given
-    trouble = "to change or repair" + ", or misses a goal" * given
+    has_goals = bool(goals.limits or goals.survive)
+    well = "stays as it is" + ", and meets the goals" * has_goals
+    trouble = "to change or repair" + ", or misses a goal" * has_goals
     entries = [(*_WELL, well), (*_TROUBLE, f"{trouble}; the worst are named")]
     return [*entries, _GREY] if set(_DRAWN) & set(goals.limits) else entries
 
@@ -86,21 +86,21 @@ def _draw(ax: Axes, audit: Audit) -> None:
     ax.set_xlabel("write availability, better to the right", labelpad=3)
     for marker, colour in (_WELL, _TROUBLE):
         well = (marker, colour) == _WELL
-        chosen = [at for at, t in zip(places, audit.topics, strict=True) if _is_well(t) == well]
-        xs, ys = [x for x, _ in chosen], [y for _, y in chosen]
+        drawn = [at for at, t in zip(places, audit.topics, strict=True) if _is_well(t) == well]
+        xs, ys = [x for x, _ in drawn], [y for _, y in drawn]
         look: dict[str, Any] = {"color": colour, "markeredgecolor": style.PAPER, "alpha": 0.8}
         ax.plot(xs, ys, marker, markersize=6.5, zorder=4, clip_on=False, **look)
-    named = [
+    named_places = [
         (topic.topic.name, at)
         for at, topic in zip(places, audit.topics, strict=True)
         if not _is_well(topic)
     ]
-    _name(ax, named[:_MOST_NAMES], places, _shade_missed(ax, across, upwards, goals))
+    _name(ax, named_places[:_MOST_NAMES], places, _shade_missed(ax, across, upwards, goals))
 
 
 def _axis(values: Sequence[float], limit: float | None, label: Any, ticks: int) -> NinesAxis:
-    shown = [*values, *([limit] if limit is not None else [])]
-    return nines_axis([Estimated(q, q, q) for q in shown], label, most_ticks=ticks)
+    values_and_limit = [*values, *([limit] if limit is not None else [])]
+    return nines_axis([Estimated(q, q, q) for q in values_and_limit], label, most_ticks=ticks)
 
 
 def _shade_missed(ax: Axes, across: NinesAxis, upwards: NinesAxis, goals: Goals) -> list[Bbox]:
@@ -125,14 +125,14 @@ def _shade_missed(ax: Axes, across: NinesAxis, upwards: NinesAxis, goals: Goals)
 
 def _name(
     ax: Axes,
-    named: Sequence[tuple[str, style.Place]],
+    named_places: Sequence[tuple[str, style.Place]],
     places: Sequence[style.Place],
     lines: Sequence[Bbox],
 ) -> None:
     """Write the names of topics beside their markers, and beside the lines if there is room."""
-    taken = style.boxes_around(ax, dict.fromkeys(places), 4)
-    for place in dict.fromkeys(at for _, at in named):
-        names = [name for name, at in named if at == place]
+    occupied = style.boxes_around(ax, dict.fromkeys(places), 4)
+    for place in dict.fromkeys(at for _, at in named_places):
+        names = [name for name, at in named_places if at == place]
         words = names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
-        avoided = [[*taken, *lines], taken]
-        taken += style.label(ax, words, place, _OFFSETS, avoided, (4.45, 9.0))
+        avoided = [[*occupied, *lines], occupied]
+        occupied += style.label(ax, words, place, _OFFSETS, avoided, (4.45, 9.0))

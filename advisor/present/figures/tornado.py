@@ -65,9 +65,9 @@ def plot_tornado(tornado: Tornado, ax: Axes | None = None) -> Axes:
     rows = [row for row in tornado.rows if row.factor > 1.005][:MOST_BARS]
     if ax is None:
         height = 0.3 * max(len(rows), 1) + 1.1
-        said = [tornado.summary, *(_in_words(row, tornado) for row in rows)]
+        sentences = [tornado.summary, *(_in_words(row, tornado) for row in rows)]
         area = (0.29, 0.55 / height, 0.67, 1 - 0.95 / height)
-        ax = axes_of_new_figure((7.6, height), area, said)
+        ax = axes_of_new_figure((7.6, height), area, sentences)
     with style.look():
         ax.set_title(tornado.title.partition(", ")[0])
         if rows:

@@ -82,11 +82,11 @@ def steps(minutes_per_loss: float) -> list[tuple[float, str]]:
     >>> [name for _, name in steps(300.0)][1:4]
     ['page views, an hour', 'yours, 5 hours', 'clicks, a day']
     """
-    own = []
+    users_price = []
     if minutes_per_loss not in dict(PRICES):
         words = time_per_year(minutes_per_loss / MINUTES_PER_YEAR).removesuffix(" a year")
-        own = [(float(minutes_per_loss), f"yours, {words}")]
-    return sorted([*PRICES, *own])
+        users_price = [(float(minutes_per_loss), f"yours, {words}")]
+    return sorted([*PRICES, *users_price])
 
 
 def values_of(
@@ -94,7 +94,7 @@ def values_of(
 ) -> dict[str, str]:
     """Return what each control shows for a setting, as text."""
     elr = config.eligible_leader_replicas
-    stated = "eligible_leader_replicas" in config.explicit
+    elr_is_set = "eligible_leader_replicas" in config.explicit
     return {
         "topic": topic,
         "replication_factor": str(config.replication_factor),
@@ -103,7 +103,7 @@ def values_of(
         "retries": str(config.retries),
         "delivery_timeout_ms": str(config.delivery_timeout_ms or 0),
         "unclean_leader_election_enable": str(config.unclean_leader_election_enable).lower(),
-        "eligible_leader_replicas": str(elr).lower() if stated else "default",
+        "eligible_leader_replicas": str(elr).lower() if elr_is_set else "default",
         "kafka_version": config.kafka_version,
         "card": card,
         PRICE: as_text(minutes_per_loss),
@@ -120,7 +120,7 @@ def config_of(values: Mapping[str, str], start: Config) -> Config:
 
     Numbers that they leave as in `start` stay explicit or Kafka's default, as they were.
     """
-    before = values_of(start, "", "")
+    start_values = values_of(start, "", "")
     acks = values["acks"]
     changes: dict[str, Any] = {
         "kafka_version": values["kafka_version"],
@@ -132,7 +132,7 @@ def config_of(values: Mapping[str, str], start: Config) -> Config:
     elr = values["eligible_leader_replicas"]
     changes["eligible_leader_replicas"] = None if elr == "default" else elr == "true"
     for name in ("retries", "delivery_timeout_ms"):
-        if values[name] != before[name]:
+        if values[name] != start_values[name]:
             if not re.fullmatch(r"\d{1,10}", values[name]):
                 raise ConfigError(f"{name}={values[name]!r} must be a whole number, not negative")
             changes[name] = int(values[name])
@@ -172,25 +172,25 @@ def controls(
 
 
 def precomputed(
-    every: Sequence[Mapping[str, Any]], settings: Iterable[Mapping[str, str]]
+    controls: Sequence[Mapping[str, Any]], settings: Iterable[Mapping[str, str]]
 ) -> list[dict[str, Any]]:
     """Return the controls, less what was counted, with only the choices that some settings have."""
     offered: dict[str, set[str]] = {}
     for values in settings:
-        for key, chosen in values.items():
-            offered.setdefault(key, set()).add(chosen)
-    shown = []
-    for control in every:
+        for key, option in values.items():
+            offered.setdefault(key, set()).add(option)
+    restricted = []
+    for control in controls:
         if control.get("group") == seen.PREFIX:
             continue
         if control["key"] == PRICE:
-            shown.append(dict(control))
+            restricted.append(dict(control))
             continue
         texts = offered[control["key"]]
         numbers = [(text, text) for text in sorted(texts, key=lambda t: (len(t), t))]
         options = control.get("options") or numbers
-        shown.append(_choice(control["key"], [o for o in options if o[0] in texts]))
-    return shown
+        restricted.append(_choice(control["key"], [o for o in options if o[0] in texts]))
+    return restricted
 
 
 def left_out(elsewhere: Sequence[Mapping[str, str]], keys: Sequence[str]) -> str:
@@ -233,12 +233,12 @@ def min_isr_refusal(config: Config) -> str:
     Source: `Partition.effectiveMinIsr` (KAFKA-15583); the words are those of
     `NotEnoughReplicasException`.
     """
-    least, factor = config.min_insync_replicas or 1, config.replication_factor or 1
+    min_isr, factor = config.min_insync_replicas or 1, config.replication_factor or 1
     if config.acks != "all" or config.effective_min_insync_replicas <= factor:
         return ""
     return (
         f"Kafka {config.kafka_version} refuses every write: “{_REJECTED}” "
-        f"min.insync.replicas {least} is above the replication factor {factor}."
+        f"min.insync.replicas {min_isr} is above the replication factor {factor}."
     )
 
 
@@ -268,10 +268,10 @@ def refused_by(error: AdvisorError) -> list[str]:
     if not isinstance(error, ConfigError):
         return ["card"]
     message = str(error)
-    named = [key for key in _LABELS if re.search(rf"(?<![a-z_]){key}(?![a-z_])", message)]
-    if "Kafka " in message and "kafka_version" not in named:
-        named.append("kafka_version")
-    return named
+    keys = [key for key in _LABELS if re.search(rf"(?<![a-z_]){key}(?![a-z_])", message)]
+    if "Kafka " in message and "kafka_version" not in keys:
+        keys.append("kafka_version")
+    return keys
 
 
 def _named(key: str) -> dict[str, Any]:
@@ -282,5 +282,5 @@ def _choice(key: str, options: Sequence[tuple[str, str]]) -> dict[str, Any]:
     return {**_named(key), "options": [list(option) for option in options]}
 
 
-def _upto(largest: int, chosen: str) -> list[tuple[str, str]]:
-    return [(str(n), str(n)) for n in range(1, max(largest, int(chosen)) + 1)]
+def _upto(largest: int, current: str) -> list[tuple[str, str]]:
+    return [(str(n), str(n)) for n in range(1, max(largest, int(current)) + 1)]

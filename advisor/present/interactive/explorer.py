@@ -147,8 +147,8 @@ class Explorer(anywidget.AnyWidget):
         if change.name == "minutes_per_loss":
             values[PRICE] = as_text(change.new)
         if change.name == "setting" and change.new != explorer_model.config(values):
-            shown = values_of(change.new, values["topic"], values["card"])
-            values |= {**shown, PRICE: values[PRICE]}
+            shown_values = values_of(change.new, values["topic"], values["card"])
+            values |= {**shown_values, PRICE: values[PRICE]}
         self.values = values
 
     @traitlets.validate("topic")
@@ -179,8 +179,8 @@ class Explorer(anywidget.AnyWidget):
         begin = self._worker.begin
         threading.Thread(target=begin, args=(first, _BEGUN_WITH), daemon=True).start()
         self._explorer_model.answer(first)
-        for other in after_one_change(self._explorer_model, first, ("acks",)):
-            self._explorer_model.setting(other)
+        for likely in after_one_change(self._explorer_model, first, ("acks",)):
+            self._explorer_model.setting(likely)
 
     @property
     def html(self) -> str:
@@ -209,12 +209,12 @@ class Explorer(anywidget.AnyWidget):
             raise NotImplementedError
         data, metadata = super()._repr_mimebundle_(**options) or ({}, {})
         shell.display_pub.publish(data, metadata=metadata, transient={})
-        same: dict[str, Any] = {"metadata": {}, "transient": {"display_id": self.model_id}}
+        message: dict[str, Any] = {"metadata": {}, "transient": {"display_id": self.model_id}}
 
-        def publish(page: dict[str, Any], **how: bool) -> None:
+        def publish(page: dict[str, Any], **display: bool) -> None:
             stored = stored_fragment(page, self.token).text
             shell.display_pub.publish(
-                {"text/html": stored, "text/plain": repr(self)}, **how, **same
+                {"text/html": stored, "text/plain": repr(self)}, **display, **message
             )
 
         def update() -> None:
@@ -231,20 +231,20 @@ class Explorer(anywidget.AnyWidget):
 
     def _start_beside(self, cell: str) -> None:
         # The same cell run again shows another explorer: this one's page is not waited for.
-        before = _SHOWN.get(cell)
-        if before is not None and before is not self:
-            before._worker.stop()
+        earlier = _SHOWN.get(cell)
+        if earlier is not None and earlier is not self:
+            earlier._worker.stop()
         _SHOWN[cell] = self
         self._completing = True
         # In the cell's context, so that what is sent belongs to the cell.
-        run, what = copy_context().run, self._complete_beside
-        threading.Thread(target=run, args=(what,), daemon=True).start()
+        run, task = copy_context().run, self._complete_beside
+        threading.Thread(target=run, args=(task,), daemon=True).start()
 
     def _complete_beside(self) -> None:
         """Compute the page in a background process; send its answers, then update the outputs."""
         explorer_model, worker = self._explorer_model, self._worker
-        topics, others = curves_elsewhere(explorer_model, *self._elsewhere)
-        elsewhere = [*topics, *others]
+        topics, settings = curves_elsewhere(explorer_model, *self._elsewhere)
+        elsewhere = [*topics, *settings]
         try:
             for _ in worker.answers(self._missing_here()):
                 self.page = explorer_model.live_page(explorer_model.page())
@@ -267,9 +267,9 @@ class Explorer(anywidget.AnyWidget):
             if not explorer_model.has_intervals(values):
                 yield ExplorerModel.with_intervals, values
         for offered in explorer_model.offered():
-            missing = [setting for setting in offered if not explorer_model.is_answered(setting)]
-            if missing:
-                yield ExplorerModel.answers, missing
+            unanswered = [setting for setting in offered if not explorer_model.is_answered(setting)]
+            if unanswered:
+                yield ExplorerModel.answers, unanswered
 
     def _missing_elsewhere(self, elsewhere: Sequence[Mapping[str, str]]) -> Iterator[Task]:
         """Yield tasks for what the page lacks of other topics, cards and versions by then."""
@@ -285,13 +285,13 @@ class Explorer(anywidget.AnyWidget):
         """Return the page without a kernel; what is computed for it also reaches the widget."""
         if self._offline is None:
             explorer_model = self._explorer_model
-            others = Elsewhere(explorer_model, *self._elsewhere)
+            other_curves = Elsewhere(explorer_model, *self._elsewhere)
             try:
                 for _ in explorer_model.curves():
                     self.page = explorer_model.live_page(explorer_model.page())
-                self._offline = explorer_model.page(others.computed())
+                self._offline = explorer_model.page(other_curves.computed())
             finally:
-                others.stop()
+                other_curves.stop()
             self.page = self._explorer_model.live_page(self._offline)
             self._follow()
         return self._offline
@@ -326,8 +326,8 @@ class Explorer(anywidget.AnyWidget):
 
     def _reply(self, content: dict[str, Any], answer: Answer, more: bool = False) -> None:
         settings, marks = dict(answer.settings), dict(answer.marks)
-        said = {"id": content["id"], "settings": settings, "marks": marks}
-        self.send({**said, "more": True} if more else said)
+        message = {"id": content["id"], "settings": settings, "marks": marks}
+        self.send({**message, "more": True} if more else message)
         if not more:
             self._follow()
 
@@ -438,5 +438,5 @@ def explorer(
     explorer_model = ExplorerModel(
         cluster, model, load, goals, start, first, situation, topics[:MOST_TOPICS]
     )
-    named = catalog.model_names() if cards is None else list(cards)
-    return Explorer(explorer_model, switchable(cluster, topics), named)
+    card_names = catalog.model_names() if cards is None else list(cards)
+    return Explorer(explorer_model, switchable(cluster, topics), card_names)

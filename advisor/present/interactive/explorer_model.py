@@ -142,8 +142,8 @@ class ExplorerModel:
     def today(self, topic: str) -> dict[str, str]:
         """Return what the controls show for a topic as it is today."""
         config = self.config_today(topic)
-        shown = values_of(config, topic, self.model.name, self.goals.minutes_per_loss)
-        return {**shown, **seen.UNCOUNTED}
+        shown_values = values_of(config, topic, self.model.name, self.goals.minutes_per_loss)
+        return {**shown_values, **seen.UNCOUNTED}
 
     def config_today(self, topic: str) -> Config:
         """Return the settings of a topic; of a new one the initial settings."""
@@ -202,8 +202,10 @@ class ExplorerModel:
         if values["topic"] == NEW_TOPIC:
             load = self.load or Workload()
             return TopicQuestion("", Setting(config), load, self.cluster.brokers, _as_kafka)
-        asked = self._questions[values["topic"]]
-        return replace(asked, today=Setting(config, self._placement(asked, config)))
+        topic_question = self._questions[values["topic"]]
+        return replace(
+            topic_question, today=Setting(config, self._placement(topic_question, config))
+        )
 
     def load_of_topic(self, values: Values) -> Workload:
         """Return the traffic of a setting's topic: its share of the load."""
@@ -213,8 +215,8 @@ class ExplorerModel:
 
     def is_long(self, values: Values) -> bool:
         """Whether a setting takes seconds: many replicas, or very many partitions."""
-        many = self.load_of_topic(values).partitions > MANY_PARTITIONS
-        return many or int(values["replication_factor"]) > SMALL_REPLICAS
+        many_partitions = self.load_of_topic(values).partitions > MANY_PARTITIONS
+        return many_partitions or int(values["replication_factor"]) > SMALL_REPLICAS
 
     def without_cache(self) -> ExplorerModel:
         """Return a copy with an empty cache, to be sent to another process."""
@@ -265,20 +267,20 @@ class ExplorerModel:
     def curve_settings(self, values: Values) -> Iterator[dict[str, str]]:
         """Yield the settings of the same curve, with up to `SMALL_REPLICAS` replicas."""
         for factor in range(1, min(self.most_replicas, SMALL_REPLICAS) + 1):
-            for least in range(1, factor + 1):
-                place = {"replication_factor": str(factor), "min_insync_replicas": str(least)}
+            for min_isr in range(1, factor + 1):
+                place = {"replication_factor": str(factor), "min_insync_replicas": str(min_isr)}
                 yield {**values, **place}
 
     def computed_curve(self, values: Values) -> Answer:
         """Return the computed part of a curve, without the setting itself, and its marks."""
-        own, context = self.key(values), self.context(values)
-        keys = [key for key in map(self.key, self.curve_settings(values)) if key != own]
+        own_key, context = self.key(values), self.context(values)
+        keys = [key for key in map(self.key, self.curve_settings(values)) if key != own_key]
         settings = {key: self._settings[key] for key in keys if key in self._settings}
         return Answer(settings, {c: self._marks[c] for c in (context,) if c in self._marks})
 
     def missing_settings(self, values: Values) -> list[dict[str, str]]:
         """Return the settings of the same curve that are not computed."""
-        return [other for other in self.curve_settings(values) if not self.is_answered(other)]
+        return [setting for setting in self.curve_settings(values) if not self.is_answered(setting)]
 
     def marked(self, values: Values) -> Answer:
         """Return today's setting of a topic; cached. A new topic has none."""
@@ -314,20 +316,22 @@ class ExplorerModel:
 
         `elsewhere` has a setting of each curve of other topics, cards and versions.
         """
-        own = [values for curve in self.offered() for values in curve]
-        every: list[Values] = [self.chosen]
-        every += [values for values in own if self.key(values) in self._settings]
-        every += [place for values in elsewhere for place in (values, *self.curve_settings(values))]
-        shown = precomputed(self.controls, every)
-        topics = [option[0] for option in shown[0]["options"]]
-        settings = [(values, self.setting(values)) for values in every]
+        on_curves = [values for curve in self.offered() for values in curve]
+        stored: list[Values] = [self.chosen]
+        stored += [values for values in on_curves if self.key(values) in self._settings]
+        stored += [
+            place for values in elsewhere for place in (values, *self.curve_settings(values))
+        ]
+        controls = precomputed(self.controls, stored)
+        topics = [option[0] for option in controls[0]["options"]]
+        settings = [(values, self.setting(values)) for values in stored]
         if only_choices:
-            shown = [control for control in shown if len(control["options"]) > 1]
+            controls = [control for control in controls if len(control["options"]) > 1]
             settings = [(values, _without_commands(setting)) for values, setting in settings]
-        keys = [control["key"] for control in shown]
+        keys = [control["key"] for control in controls]
         context = [key for key in CONTEXT if key in keys]
         return page_json(
-            shown,
+            controls,
             {key: self.chosen[key] for key in keys},
             settings,
             {
@@ -337,15 +341,15 @@ class ExplorerModel:
             self.goals,
             {topic: self.of_topic(topic) for topic in topics},
             note=left_out(elsewhere, keys),
-            capped=self._capped(every),
+            capped=self._capped(stored),
         )
 
-    def _capped(self, every: Sequence[Values]) -> dict[str, str]:
+    def _capped(self, settings: Sequence[Values]) -> dict[str, str]:
         """What Kafka makes of a min ISR above the replication factor, by version where it does."""
         start = self.config_today(self.topic)
-        versions = dict.fromkeys(values["kafka_version"] for values in every)
-        said = {version: capped(start.changed(kafka_version=version)) for version in versions}
-        return {version: words for version, words in said.items() if words}
+        versions = dict.fromkeys(values["kafka_version"] for values in settings)
+        sentences = {version: capped(start.changed(kafka_version=version)) for version in versions}
+        return {version: words for version, words in sentences.items() if words}
 
     def live_page(self, page: dict[str, Any]) -> dict[str, Any]:
         """Return a page for the widget, whose kernel computes every other choice."""
@@ -372,19 +376,19 @@ class ExplorerModel:
             choice["delivery_timeout_ms"] = timeout
             yield list(self.places({**start, **choice}))
         for elr, acks in product(("default", "false", "true"), EVERY_ACKS):
-            other = {**start, "eligible_leader_replicas": elr, "acks": acks}
+            start_of_curve = {**start, "eligible_leader_replicas": elr, "acks": acks}
             if elr != start["eligible_leader_replicas"]:
-                yield list(self.curve_settings(other))
+                yield list(self.curve_settings(start_of_curve))
 
     def places(self, values: Values) -> Iterator[dict[str, str]]:
         """Yield settings with other replication factors and min ISRs, and those of the start."""
         start = self.chosen
         numbers = [str(n) for n in range(1, min(self.most_replicas, SMALL_REPLICAS) + 1)]
         factors = dict.fromkeys([*numbers, start["replication_factor"]])
-        least = dict.fromkeys([*numbers, start["min_insync_replicas"]])
-        same = capped(self.config_today(self.topic)) != ""
-        for rf, min_isr in product(factors, least):
-            if not (same and int(min_isr) > int(rf) and rf != start["replication_factor"]):
+        min_isrs = dict.fromkeys([*numbers, start["min_insync_replicas"]])
+        is_capped = capped(self.config_today(self.topic)) != ""
+        for rf, min_isr in product(factors, min_isrs):
+            if not (is_capped and int(min_isr) > int(rf) and rf != start["replication_factor"]):
                 yield {**values, "replication_factor": rf, "min_insync_replicas": min_isr}
 
     def _computed(self, values: Values, intervals: bool) -> tuple[dict[str, Any], Verdicts]:
@@ -403,17 +407,17 @@ class ExplorerModel:
             price: verdict_json(verdict, self._better(values, verdict), has_ranges)
             for price, verdict in verdicts.items()
         }
-        shown = setting_json(result, intervals, commands, judged)
-        shown["notes"] += self._unchanged(values, config)
+        data = setting_json(result, intervals, commands, judged)
+        data["notes"] += self._unchanged(values, config)
         if learned is not None:
-            shown["notes"] += map(list, seen.unused(learned))
+            data["notes"] += map(list, seen.unused(learned))
         if any(values[key] for key in seen.KEYS):
-            before = self._result({**values, **seen.UNCOUNTED}, config)
+            uncounted = self._result({**values, **seen.UNCOUNTED}, config)
             points = (
-                point_of(shown_result, intervals=intervals) for shown_result in (before, result)
+                point_of(shown_result, intervals=intervals) for shown_result in (uncounted, result)
             )
-            shown["learned"] = seen.moved_words(learned, *points)
-        return shown, verdicts
+            data["learned"] = seen.moved_words(learned, *points)
+        return data, verdicts
 
     def _decided(self, values: Values, config: Config, draws: int) -> dict[str, Verdict]:
         """The verdict at each price, with the setting shown as the one that runs today."""
@@ -423,9 +427,9 @@ class ExplorerModel:
         survives = surviving(self.goals.survive, self.cluster)
         verdicts = {}
         for text, price in self.prices.items():
-            wanted = replace(self.goals.requirements, minutes_per_loss=price)
+            requirements = replace(self.goals.requirements, minutes_per_loss=price)
             depth = _DRAWN if draws else MIDDLE
-            action = decide_topic(question, evaluator, wanted, survives=survives, depth=depth)
+            action = decide_topic(question, evaluator, requirements, survives=survives, depth=depth)
             verdicts[text] = verdict_of([action], [question], self._broken(values["topic"]))
         return verdicts
 
@@ -441,9 +445,9 @@ class ExplorerModel:
             self.load_of_topic(values),
             placement=action.set_to.placement,
         )
-        shown = values_of(config, values["topic"], values["card"])
-        named = ("replication_factor", "min_insync_replicas", "acks")
-        change = {key: shown[key] for key in (*named, "unclean_leader_election_enable")}
+        values_after = values_of(config, values["topic"], values["card"])
+        keys = ("replication_factor", "min_insync_replicas", "acks")
+        change = {key: values_after[key] for key in (*keys, "unclean_leader_election_enable")}
         return {**mark_json(point_of(result, intervals=False)), "values": change}
 
     def _unchanged(self, values: Values, config: Config) -> list[list[str]]:
@@ -495,13 +499,13 @@ class ExplorerModel:
         """What does not work at this moment of a topic."""
         if topic == NEW_TOPIC:
             return ()
-        own = replace(self._situation, topics=(self.cluster.topic(topic),))
-        return replace(self._decision, situation=own).broken
+        situation = replace(self._situation, topics=(self.cluster.topic(topic),))
+        return replace(self._decision, situation=situation).broken
 
-    def _placement(self, asked: TopicQuestion, config: Config) -> Placement | None:
+    def _placement(self, question: TopicQuestion, config: Config) -> Placement | None:
         factor = config.replication_factor or 1
-        today = asked.today
-        return today.placement if factor == today.replication_factor else asked.planned(factor)
+        today = question.today
+        return today.placement if factor == today.replication_factor else question.planned(factor)
 
     def _marked(self, values: Values) -> list[dict[str, Any]]:
         if values["topic"] == NEW_TOPIC:

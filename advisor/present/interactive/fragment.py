@@ -79,16 +79,16 @@ def _fragment(page: Mapping[str, Any], root: Html, script: Html, style: Html) ->
 
 def _table(page: Mapping[str, Any]) -> Html:
     """Return the settings of the first curve as a table."""
-    texts, chosen = page["texts"], page["chosen"]
+    texts, start_values = page["texts"], page["chosen"]
     keys = [control["key"] for control in page["controls"]]
-    price, rows = chosen[page["price"]], []
-    for factor, least in page["places"]:
-        place = {"replication_factor": str(factor), "min_insync_replicas": str(least)}
-        setting = page["settings"].get(setting_key(keys, {**chosen, **place}))
+    price, rows = start_values[page["price"]], []
+    for factor, min_isr in page["places"]:
+        place = {"replication_factor": str(factor), "min_insync_replicas": str(min_isr)}
+        setting = page["settings"].get(setting_key(keys, {**start_values, **place}))
         if setting is None or "at" not in setting:
             continue
         verdict = verdict_at(page, setting, price)
-        cells = (verdict["severity"], *(texts[said] for said in setting["said"]))
+        cells = (verdict["severity"], *(texts[index] for index in setting["said"]))
         words = html_joined(markup("<td>{}</td>", html(cell)) for cell in cells)
         name = html(texts[setting["name"]])
         rows.append(markup('<tr><th scope="row">{}</th>{}</tr>', name, words))

@@ -118,9 +118,9 @@ def _learned(typed: tuple[str, ...], prior: FailureModel, cluster: Cluster) -> L
 
 def _blamed(message: str) -> list[str]:
     """The controls that a message is about."""
-    named = [name for name in MECHANISMS if name in message]
-    lengths = [_length(name) for name in named if f"{name}{_LENGTH_SAID}" in message]
-    return [*lengths, *map(_key, named), YEARS, BROKERS]
+    mechanisms = [name for name in MECHANISMS if name in message]
+    lengths = [_length(name) for name in mechanisms if f"{name}{_LENGTH_SAID}" in message]
+    return [*lengths, *map(_key, mechanisms), YEARS, BROKERS]
 
 
 def counts_of(values: Mapping[str, str], cluster: Cluster) -> dict[str, Any]:

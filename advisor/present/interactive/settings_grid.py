@@ -124,10 +124,10 @@ def page_json(
 
 def setting_key(keys: Sequence[str], values: Mapping[str, str]) -> str:
     """Return the name under which `explorer.js` finds a setting; a price changes no number."""
-    chosen = [values[key] for key in keys if key != PRICE and not key.startswith(seen.PREFIX)]
+    choices = [values[key] for key in keys if key != PRICE and not key.startswith(seen.PREFIX)]
     typed = [key for key in keys if key.startswith(seen.PREFIX) and values[key]]
-    counted = [f"{key}={json.dumps(values[key], ensure_ascii=False)}" for key in typed]
-    return "|".join([*chosen, *counted])
+    counts = [f"{key}={json.dumps(values[key], ensure_ascii=False)}" for key in typed]
+    return "|".join([*choices, *counts])
 
 
 def verdict_at(page: Mapping[str, Any], setting: Mapping[str, Any], price: str) -> dict[str, Any]:
@@ -254,16 +254,16 @@ def verdict_json(
 ) -> dict[str, Any]:
     """Return a verdict on one topic as JSON data; `better` is the setting after the change."""
     (action,) = verdict.actions
-    said, choice = around(verdict), action.choice
+    sentences, choice = around(verdict), action.choice
     return {
         "severity": verdict.severity,
         "known": choice.draws > 0 or not has_ranges,
         "confidence": verdict.confidence,
         "headline": verdict.headline,
         "text": verdict.text,
-        "floor": said.floor,
-        "sure": said.sure,
-        "goals": [*said.goals],
+        "floor": sentences.floor,
+        "sure": sentences.sure,
+        "goals": [*sentences.goals],
         "unreached": sorted(
             _DRAWN[goal.goal]
             for goal in action.goals

@@ -27,8 +27,8 @@ def switchable(cluster: Cluster, first: Iterable[str] = ()) -> list[str]:
         for topic in cluster.topics
         if not topic.internal and len(topic.partitions) <= MANY_PARTITIONS
     }
-    named = dict.fromkeys([*first, *(topic.name for topic in cluster.topics)])
-    return [name for name in named if name in small][:MOST_TOPICS]
+    names = dict.fromkeys([*first, *(topic.name for topic in cluster.topics)])
+    return [name for name in names if name in small][:MOST_TOPICS]
 
 
 def curves_elsewhere(
@@ -42,20 +42,20 @@ def curves_elsewhere(
     The first topic has every acks with each card, the others the initial one.
     """
     start = _start(explorer_model)
-    every = dict.fromkeys([start["topic"], NEW_TOPIC, *topics])
+    topic_names = dict.fromkeys([start["topic"], NEW_TOPIC, *topics])
     first = first_of_cards(explorer_model, cards)
-    topics_today = {name: {**explorer_model.of_topic(name), "topic": name} for name in every}
+    topics_today = {name: {**explorer_model.of_topic(name), "topic": name} for name in topic_names}
     topics_today[start["topic"]] = {"topic": start["topic"]}
-    others = [{**values, **today} for values in first for today in topics_today.values()]
-    for values, other in product(first, EVERY_ACKS):
-        if other != start["acks"]:
-            others.append({**values, "acks": other})
+    settings = [{**values, **today} for values in first for today in topics_today.values()]
+    for values, acks in product(first, EVERY_ACKS):
+        if acks != start["acks"]:
+            settings.append({**values, "acks": acks})
     for version in versions:
         if version != start["kafka_version"]:
-            others.append({**start, "kafka_version": version})
+            settings.append({**start, "kafka_version": version})
     return [
         {**start, **today} for name, today in topics_today.items() if name != start["topic"]
-    ], others
+    ], settings
 
 
 def first_of_cards(explorer_model: ExplorerModel, cards: Sequence[str]) -> list[dict[str, str]]:
@@ -76,14 +76,14 @@ class Elsewhere:
     ) -> None:
         self.explorer_model = explorer_model
         self._topics, self._others = curves_elsewhere(explorer_model, topics, cards, versions)
-        asked = explorer_model.without_cache()
+        model = explorer_model.without_cache()
         with_intervals = first_of_cards(explorer_model, cards)
         by_card: dict[str, list[dict[str, str]]] = defaultdict(list)
         for values in self._others:
             by_card[values["card"]].append(values)
         self._second = SecondProcess(
             [
-                partial(_answers, asked, settings, [v for v in with_intervals if v["card"] == card])
+                partial(_answers, model, settings, [v for v in with_intervals if v["card"] == card])
                 for card, settings in by_card.items()
             ]
         )
@@ -111,11 +111,11 @@ class Elsewhere:
 
 
 def _answers(
-    asked: ExplorerModel, settings: Sequence[Values], with_intervals: Sequence[Values]
+    model: ExplorerModel, settings: Sequence[Values], with_intervals: Sequence[Values]
 ) -> list[Answer]:
     """Compute curves, and settings with intervals, of one card; then free its chains."""
-    answers = [asked.answer(values) for values in settings]
-    answers += [asked.with_intervals(values) for values in with_intervals]
+    answers = [model.answer(values) for values in settings]
+    answers += [model.with_intervals(values) for values in with_intervals]
     forget_draws()
     forget_chains()
     return answers

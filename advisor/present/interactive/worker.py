@@ -45,12 +45,13 @@ def after_one_change(
     model: ExplorerModel, values: Values, changed: Sequence[str] = _OFTEN_CHANGED
 ) -> Iterator[dict[str, str]]:
     """Yield the settings without an answer that one change leads to, the most usual first."""
-    shown = {control["key"]: control.get("options", ()) for control in model.controls}
+    options = {control["key"]: control.get("options", ()) for control in model.controls}
     for key in changed:
-        for option, _ in shown[key][: SMALL_REPLICAS if key in _REPLICAS else _MOST_OPTIONS]:
-            other = {**values, **(model.of_topic(option) if key == "topic" else {}), key: option}
-            if other != values and not model.is_answered(other):
-                yield other
+        for option, _ in options[key][: SMALL_REPLICAS if key in _REPLICAS else _MOST_OPTIONS]:
+            of_topic = model.of_topic(option) if key == "topic" else {}
+            changed_to = {**values, **of_topic, key: option}
+            if changed_to != values and not model.is_answered(changed_to):
+                yield changed_to
 
 
 def by_chain(model: ExplorerModel, several: Iterable[Values]) -> list[list[Values]]:
@@ -114,10 +115,10 @@ class Worker:
         computed = self._explorer_model.computed_curve(values)
         if computed.settings or computed.marks:
             on_answer(computed)
-        missing = self._explorer_model.missing_settings(values)
+        unanswered = self._explorer_model.missing_settings(values)
         marks = [] if computed.marks else [(ExplorerModel.marked, values)]
         self._curve_futures = [
-            *self._compute([[other] for other in missing], on_answer),
+            *self._compute([[values_of_curve] for values_of_curve in unanswered], on_answer),
             *self._submit_all(self._long, marks, on_answer),
         ]
 
@@ -251,8 +252,8 @@ class _Pool:
                 refused.set_running_or_notify_cancel()  # or `wait` never returns it
                 return refused
             if self._running is None:
-                given = self._explorer_model.without_cache(), self._niceness
-                self._running = ProcessPoolExecutor(self._processes, _context(), _begin, given)
+                arguments = self._explorer_model.without_cache(), self._niceness
+                self._running = ProcessPoolExecutor(self._processes, _context(), _begin, arguments)
             return self._running.submit(_answered, *task)
 
     def forget(self) -> None:

@@ -149,17 +149,17 @@ def _page(
         **jinja_options(),
     )
     template = environment.get_template("report.html.jinja")
-    others = elsewhere(recommendation, cards)
+    other_curves = elsewhere(recommendation, cards)
     sampling = SecondProcess([sampled] if callable(sampled) else [])
     try:
         # While a second process computes other cards.
         verdict = recommendation.verdict if how_sure else recommendation.quick_verdict
-        context = _context(recommendation, verdict, audit, others)
+        context = _context(recommendation, verdict, audit, other_curves)
         samples = [sampled] if isinstance(sampled, Sampled) else sampling.results()
         checks = [sampled_check(recommendation.best.reliability, sample) for sample in samples]
         return html_page(template, {**context, "checks": checks})
     finally:
-        others.stop()
+        other_curves.stop()
         sampling.stop()
 
 
@@ -167,12 +167,12 @@ def _context(
     recommendation: Recommendation,
     verdict: Verdict,
     audit: Audit | None,
-    others: Elsewhere,
+    other_curves: Elsewhere,
 ) -> dict[str, Any]:
     best = recommendation.best
     figures = _figures(recommendation)
     ordered = sorted(recommendation.choices, key=_as_listed)
-    many = recommendation.load.partitions > MANY_PARTITIONS
+    many_partitions = recommendation.load.partitions > MANY_PARTITIONS
     findings = _findings(recommendation, audit)
     learned = learned_in_words(recommendation.model)
     return {
@@ -193,7 +193,7 @@ def _context(
         "tolerances": tolerance_words(best.reliability),
         "worst_event": rack_words(recommendation.cluster, best.config),
         "figures": figures,
-        "without_intervals": _WITHOUT_INTERVALS[many],
+        "without_intervals": _WITHOUT_INTERVALS[many_partitions],
         "candidates": [_candidate(recommendation, choice) for choice in ordered],
         "why": recommendation.why,
         "stories": loss_stories(recommendation),
@@ -220,7 +220,7 @@ def _context(
         "audit": None if audit is None else audited(audit, recommendation),
         "findings": findings,
         # Last, because a second process computes other cards meanwhile.
-        "explorer": html_fragment(grid(others)),
+        "explorer": html_fragment(grid(other_curves)),
     }
 
 
@@ -348,11 +348,11 @@ def _files(recommendation: Recommendation) -> list[dict[str, str]]:
     """Return the scripts and files of the plan."""
     plan = recommendation.plan
     files = [*plan.scripts.items(), *plan.files.items()]
-    shown = [_block(name, "", text, name) for name, text in files[:_MOST_FILES]]
-    others = [name for name, _ in files[_MOST_FILES:]]
-    if others:
-        shown.append(_block(f"{len(others)} more files", _ELSEWHERE, first_of(others)))
-    return shown
+    blocks = [_block(name, "", text, name) for name, text in files[:_MOST_FILES]]
+    unshown = [name for name, _ in files[_MOST_FILES:]]
+    if unshown:
+        blocks.append(_block(f"{len(unshown)} more files", _ELSEWHERE, first_of(unshown)))
+    return blocks
 
 
 def _block(title: str, note: str, text: str, name: str = "") -> dict[str, str]:
@@ -382,17 +382,17 @@ def _sure(recommendation: Recommendation) -> str:
 
 
 def _findings(recommendation: Recommendation, audit: Audit | None) -> list[dict[str, str]]:
-    listed: Sequence[Finding] = recommendation.findings
+    findings: Sequence[Finding] = recommendation.findings
     if audit is not None:
-        listed = by_weight([*recommendation.risks_taken, *audit.findings])
+        findings = by_weight([*recommendation.risks_taken, *audit.findings])
     return [
         {
             "code": finding.code,
             "topic": topics or _subject_of(finding),
-            "what": " ".join(filter(None, [finding.detail, more])),
+            "what": " ".join(filter(None, [finding.detail, how_many_more])),
             "why": f"{finding.rule.why} {finding.remedy}",
         }
-        for finding, topics, more in shortened(listed)
+        for finding, topics, how_many_more in shortened(findings)
     ]
 
 
@@ -405,9 +405,11 @@ def _rack_table(recommendation: Recommendation) -> list[dict[str, Any]]:
     """Return the effect of losing one rack: a row per RF, a cell per min ISR."""
     rows: dict[int, list[dict[str, Any]]] = {}
     for row in recommendation.tolerance_table():
-        after = row.survival
+        effect = row.survival
         cells = rows.setdefault(row.replication_factor, [])
-        cells.append({"kept": after.without_loss, "writes": after.writable, "share": after.share})
+        cells.append(
+            {"kept": effect.without_loss, "writes": effect.writable, "share": effect.share}
+        )
     return [
         {"factor": factor, "share": cells[0]["share"], "cells": cells}
         for factor, cells in rows.items()
@@ -440,10 +442,10 @@ def hashed(data: Mapping[str, Any]) -> str:
 
 
 def _today() -> str:
-    given = os.environ.get("SOURCE_DATE_EPOCH", "")
+    seconds = os.environ.get("SOURCE_DATE_EPOCH", "")
     utc = datetime.UTC
-    if given.isascii() and given.isdigit() and len(given) <= _MOST_SECONDS_DIGITS:
-        return datetime.datetime.fromtimestamp(int(given), utc).date().isoformat()
+    if seconds.isascii() and seconds.isdigit() and len(seconds) <= _MOST_SECONDS_DIGITS:
+        return datetime.datetime.fromtimestamp(int(seconds), utc).date().isoformat()
     return datetime.datetime.now(utc).date().isoformat()
 
 
@@ -480,7 +482,7 @@ def _client(title: str, stopped: ClientUnavailability) -> dict[str, Any]:
 def loss_stories(recommendation: Recommendation) -> list[dict[str, Any]]:
     """The most likely loss and the one of fewest faults of each setting, side by side."""
     likeliest = dict(recommendation.likeliest_losses)
-    shown: list[dict[str, Any]] = []
+    columns: list[dict[str, Any]] = []
     for config, fewest in recommendation.stories:
         c = config
         name = f"RF {c.replication_factor}, min.insync.replicas {c.min_insync_replicas}"
@@ -488,10 +490,10 @@ def loss_stories(recommendation: Recommendation) -> list[dict[str, Any]]:
             if story is not None:
                 title = f"{name}, acks={c.acks}: {kind}"
                 drawn = _drawn(story.scenario, title) if kind == "most likely" else None
-                shown.append(
+                columns.append(
                     {"title": title, "said": story.said, "scenario": story.scenario, "drawn": drawn}
                 )
-    return shown
+    return columns
 
 
 def _drawn(scenario: str, title: str) -> Html | None:
@@ -553,8 +555,8 @@ def _how_far(value: float, estimate: Estimate) -> str:
     end = estimate.low if value < estimate.value else estimate.high
     half_widths = abs(math.log(value / estimate.value)) / abs(math.log(end / estimate.value))
     share = abs(estimate.value / value - 1.0)
-    where = "more" if estimate.value > value else "less"
-    off = f"the sample has {significant(100 * share)} % {where}"
+    direction = "more" if estimate.value > value else "less"
+    off = f"the sample has {significant(100 * share)} % {direction}"
     return f"just outside: {off}" if half_widths <= 2.0 else f"no: {off}"
 
 
@@ -584,21 +586,21 @@ def elsewhere(recommendation: Recommendation, cards: Sequence[str]) -> Elsewhere
     return Elsewhere(explorer_model, names, cards)
 
 
-def grid(others: Elsewhere) -> dict[str, Any]:
+def grid(other_curves: Elsewhere) -> dict[str, Any]:
     """Return the settings as `explorer.js` draws them, with the lists to choose from.
 
     With more than `MANY_PARTITIONS` partitions there is only the first curve.
     """
-    explorer_model = others.explorer_model
+    explorer_model = other_curves.explorer_model
     start = explorer_model.chosen
     for values in explorer_model.looked_at_first():
         explorer_model.setting(values, intervals=True)
-    for offered in explorer_model.offered() if others.any else ():
+    for offered in explorer_model.offered() if other_curves.any else ():
         first = offered[0]
         if all(first[name] == start[name] for name in _AS_TODAY):
             for values in offered:
                 explorer_model.setting(values)
-    return explorer_model.page(others.computed(), only_choices=True)
+    return explorer_model.page(other_curves.computed(), only_choices=True)
 
 
 MOST_ROWS, MOST_KINDS = 50, 50
@@ -614,29 +616,29 @@ def audited(audit: Audit, recommendation: Recommendation) -> dict[str, Any]:
         action.topic: str(action.set_to) if action.set_to is not None else NO_CHANGE
         for action in recommendation.quick_verdict.actions
     }
-    worst, rest = audit.topics[:MOST_ROWS], audit.topics[MOST_ROWS:]
+    worst, further_topics = audit.topics[:MOST_ROWS], audit.topics[MOST_ROWS:]
     kinds: dict[tuple[object, ...], list[TopicAudit]] = {}
-    for topic in rest:
+    for topic in further_topics:
         kinds.setdefault(_kind(topic, planned), []).append(topic)
     groups = list(kinds.values())
     if len(groups) > MOST_KINDS:
-        others = [topic for kind in groups[MOST_KINDS - 1 :] for topic in kind]
-        groups[MOST_KINDS - 1 :] = [others]
+        last_kinds = [topic for kind in groups[MOST_KINDS - 1 :] for topic in kind]
+        groups[MOST_KINDS - 1 :] = [last_kinds]
     rows = [_topic_row(topics, planned) for topics in (*([topic] for topic in worst), *groups)]
     return {
         "caption": f"{audit.quick_verdict.headline} Order: topics that do not work now, then "
         "those with critical settings, then the rest by what losses and time without writes cost "
         f"(listed by advisor audit --json). {WITHOUT_INTERVALS}",
         "rows": rows,
-        "hidden": _hidden(audit, rest),
+        "hidden": _hidden(audit, further_topics),
     }
 
 
-def _hidden(audit: Audit, rest: Sequence[TopicAudit]) -> str:
-    if not rest:
+def _hidden(audit: Audit, topics: Sequence[TopicAudit]) -> str:
+    if not topics:
         return ""
     return (
-        f"Each of the {MOST_ROWS} worst has a row of its own. The other {len(rest):,} of "
+        f"Each of the {MOST_ROWS} worst has a row of its own. The other {len(topics):,} of "
         f"{len(audit.topics):,} are not shown one by one: the rows below them sum up those with "
         "the same settings, plan, goals and findings, each value from its smallest to its largest. "
         "advisor audit --json lists every topic."
@@ -685,8 +687,8 @@ def _missed(topics: Sequence[TopicAudit]) -> str:
         broken = tuple(_distinct(f.rule.title for f in broken_findings))
     goals = _distinct(goal_words(goal) for topic in topics for goal in topic.choice.unmet)
     missed = "; ".join([*broken, *goals])
-    missing = sum(bool(topic.broken or topic.choice.unmet) for topic in topics)
-    return missed if missing == len(topics) or not missed else f"{missing:,} of them: {missed}"
+    number = sum(bool(topic.broken or topic.choice.unmet) for topic in topics)
+    return missed if number == len(topics) or not missed else f"{number:,} of them: {missed}"
 
 
 def _codes(topics: Sequence[TopicAudit]) -> str:
@@ -702,5 +704,5 @@ def _range(topics: Sequence[TopicAudit], measure: str) -> tuple[str, float]:
         compared_outcomes(topic.choice.reliability, intervals=False, measures=(measure,))[0].brief
         for topic in (by_value[0], by_value[-1])
     )
-    least = float(entry.of(by_value[0].choice.reliability))
-    return between(low, high), min(least, sys.float_info.max)
+    least_value = float(entry.of(by_value[0].choice.reliability))
+    return between(low, high), min(least_value, sys.float_info.max)

@@ -106,9 +106,9 @@ def draw_paths(schemes: Mapping[str, Sequence[Path]]) -> Picture:
         centre = WIDTH * (2 * place + 1) / (2 * len(schemes))
         parts.append(text(centre, 14, f"{title}: {len(paths)} paths", "middle strong"))
         count = 1 + max((end for path in paths for end in path), default=0)
-        where = [_point(centre, node, count) for node in range(count)]
-        parts += [_arrow(where[source], where[target]) for source, target in paths]
-        for node, (x, y) in enumerate(where):
+        points = [_point(centre, node, count) for node in range(count)]
+        parts += [_arrow(points[source], points[target]) for source, target in paths]
+        for node, (x, y) in enumerate(points):
             circle = '<circle cx="{}" cy="{}" r="{}" class="cell c{}"/>'
             parts.append(markup(circle, _tenths(x), _tenths(y), _NODE, node % 6))
             parts.append(text(x, y + 3.5, node, "middle strong"))
@@ -168,7 +168,7 @@ def draw_rows(rows: Mapping[str, Sequence[int]], caption: str = "") -> Picture:
             raise InputError(f"{title}: {len(records)} records; {_MOST_RECORDS} fit")
         y = place * _LOG_HEIGHT
         parts.append(text(_LEFT, y + 13, title, "strong"))
-        said = []
+        records_in_words = []
         for column, record in enumerate(records):
             wrong = _wrong(record, records[:column])
             x = _LEFT + column * _RECORD
@@ -176,13 +176,13 @@ def draw_rows(rows: Mapping[str, Sequence[int]], caption: str = "") -> Picture:
             parts.append(text(x + _RECORD / 2, y + 32, record, "middle"))
             if wrong:
                 parts.append(box(x + 1, y + 20, _RECORD - 2, _RECORD_HEIGHT - 2, "gone"))
-            said.append(f"{record} ({wrong})" if wrong else str(record))
-        words.append(f"{title}: {', '.join(said) or 'empty'}.")
+            records_in_words.append(f"{record} ({wrong})" if wrong else str(record))
+        words.append(f"{title}: {', '.join(records_in_words) or 'empty'}.")
     spoken = " ".join(words)
     return Picture(svg(WIDTH, _LOG_HEIGHT * len(rows), spoken, parts), spoken, caption)
 
 
-def _wrong(record: int, before: Sequence[int]) -> str:
-    if record in before:
+def _wrong(record: int, earlier_records: Sequence[int]) -> str:
+    if record in earlier_records:
         return "again"
-    return "out of order" if any(earlier > record for earlier in before) else ""
+    return "out of order" if any(earlier > record for earlier in earlier_records) else ""

@@ -82,11 +82,11 @@ def _partition(state: State | None, topic: str, number: int) -> Partition | None
 def _row(broker: Broker, partition: Partition, old: Partition | None) -> ReplicaRow:
     replica = replica_of(partition, broker.id)
     log = logs.EMPTY if replica is None else replica.log
-    earlier = None if old is None else replica_of(old, broker.id)
-    before = logs.EMPTY if earlier is None else earlier.log
-    gone = logs.without(logs.spans(before.runs), logs.spans(log.runs))
+    old_replica = None if old is None else replica_of(old, broker.id)
+    old_log = logs.EMPTY if old_replica is None else old_replica.log
+    gone = logs.without(logs.spans(old_log.runs), logs.spans(log.runs))
     hw = replica.hw if replica is not None and broker.running else None
-    return ReplicaRow(broker.id, _words(broker, partition), broker.running, log, hw, before, gone)
+    return ReplicaRow(broker.id, _words(broker, partition), broker.running, log, hw, old_log, gone)
 
 
 def _words(broker: Broker, partition: Partition) -> tuple[str, ...]:
@@ -155,16 +155,16 @@ def loss(change: PartitionChange, letters: bool) -> str:
     if not change.lost:
         return ""
     count, total = size(change.lost), size(change.acked)
-    which = spans_in_words(change.lost, letters)
-    return f"Lost: {count} of {total} acknowledged records ({which})."
+    records = spans_in_words(change.lost, letters)
+    return f"Lost: {count} of {total} acknowledged records ({records})."
 
 
 def description(change: PartitionChange, command: str, letters: bool) -> str:
     """What the drawing of a step shows, for screen readers."""
-    after = f' after "{command}"' if command else ""
+    after_command = f' after "{command}"' if command else ""
     rows = " ".join(_replica_in_words(row, letters) for row in change.rows)
-    said = f"Partition {change.name}{after}: {headline(change)}. {rows}"
-    return " ".join(filter(None, [said, loss(change, letters)]))
+    sentence = f"Partition {change.name}{after_command}: {headline(change)}. {rows}"
+    return " ".join(filter(None, [sentence, loss(change, letters)]))
 
 
 def _replica_in_words(row: ReplicaRow, letters: bool) -> str:

@@ -77,14 +77,14 @@ def _offsets(rows: Sequence[ReplicaRow]) -> tuple[int, ...]:
     near = {0} | {edge + step for edge in edges for step in (-1, 0) if 0 <= edge + step < last}
     if len(near) > MOST_CELLS:
         near = {0} | {edge - 1 for edge in edges if edge > 0}
-    chosen = sorted(near)
-    if len(chosen) > MOST_CELLS:
-        chosen = [0, *chosen[-(MOST_CELLS - 1) :]]
+    offsets = sorted(near)
+    if len(offsets) > MOST_CELLS:
+        offsets = [0, *offsets[-(MOST_CELLS - 1) :]]
     # A gap of one offset takes more room than its cell.
     filled = {offset for offset in range(last) if offset - 1 in near and offset + 1 in near}
-    if len(filled | set(chosen)) <= MOST_CELLS:
-        chosen = sorted(filled | set(chosen))
-    return tuple(chosen)
+    if len(filled | set(offsets)) <= MOST_CELLS:
+        offsets = sorted(filled | set(offsets))
+    return tuple(offsets)
 
 
 def _lines(row: ReplicaRow, letters: bool) -> list[str]:
@@ -104,17 +104,17 @@ def _lines(row: ReplicaRow, letters: bool) -> list[str]:
 
 def _gone(row: ReplicaRow, letters: bool) -> str:
     """Return which records the step took, or how many."""
-    named = spans_in_words(row.gone, letters)
-    return f"gone: {named}" if len(named) < 14 else f"{size(row.gone)} gone"
+    names = spans_in_words(row.gone, letters)
+    return f"gone: {names}" if len(names) < 14 else f"{size(row.gone)} gone"
 
 
 def _edges(row: ReplicaRow) -> set[int]:
     """Offsets at which something begins or ends in a log."""
     edges = {0, row.log.leo, row.log.flushed, row.hw or 0}
-    at = 0
+    offset = 0
     for run in row.log.runs:
-        edges.add(at)
-        at += run.length
+        edges.add(offset)
+        offset += run.length
     return edges
 
 
@@ -198,8 +198,8 @@ class _Row:
     def _kind(self, runs: Sequence[Run]) -> str:
         """Class of a cell: the colour of its epoch; dashed unless all is acknowledged."""
         colour = f"c{self.epochs.index(runs[0].epoch) % len(PALETTE)}"
-        whole = not without(spans(runs), self.acked)
-        return f"cell {colour}" if whole else f"cell open {colour}"
+        acknowledged = not without(spans(runs), self.acked)
+        return f"cell {colour}" if acknowledged else f"cell open {colour}"
 
     def _name(self, x: float, value: int, kind: str) -> Html:
         words = label(value, self.letters)
@@ -214,15 +214,15 @@ class _Row:
         for offset in self.columns.offsets:
             if offset >= before.leo:
                 break
-            was = records(before, offset, offset + 1)[0].first
-            now = records(log, offset, offset + 1)
-            if now and now[0].first == was:
+            old_record = records(before, offset, offset + 1)[0].first
+            runs = records(log, offset, offset + 1)
+            if runs and runs[0].first == old_record:
                 continue
             x = self.columns.x(offset)
             parts.append(box(x + 1, self._y + 1, width - 2, _HIGH - 2, "gone"))
-            if not now:
+            if not runs:
                 low, high = self._y + 1, self._y + _HIGH - 1
-                parts.append(self._name(x, was, "middle soft"))
+                parts.append(self._name(x, old_record, "middle soft"))
                 parts.append(line([(x + 1, high), (x + width - 1, low)], "gone"))
         for low, high in self.columns.gaps:
             if min(before.leo, high) > max(log.leo, low):

@@ -34,11 +34,11 @@ class Placement:
 
 def placement_of(state: State) -> Placement:
     """Placement of every partition of a simulated cluster."""
-    named = {f"{p.topic}-{p.number}": p.registration for p in state.partitions}
+    registrations = {f"{p.topic}-{p.number}": p.registration for p in state.partitions}
     return Placement(
-        {name: record.replicas for name, record in named.items()},
-        {name: record.isr for name, record in named.items()},
-        {n: None if r.leader == NO_LEADER else r.leader for n, r in named.items()},
+        {name: record.replicas for name, record in registrations.items()},
+        {name: record.isr for name, record in registrations.items()},
+        {n: None if r.leader == NO_LEADER else r.leader for n, r in registrations.items()},
         {broker.id: broker.running for broker in state.brokers},
     )
 
@@ -64,9 +64,9 @@ def describe(placement: Placement) -> str:
     if down:
         parts.append(f"Down: {', '.join(down)}.")
     for name, brokers in placement.replicas.items():
-        said = ", ".join(f"{broker} {_role(placement, name, broker)}" for broker in brokers)
-        none = "no leader, " if placement.leaders[name] is None else ""
-        parts.append(f"Partition {name}: {none}{said}.")
+        roles = ", ".join(f"{broker} {_role(placement, name, broker)}" for broker in brokers)
+        leaderless = "no leader, " if placement.leaders[name] is None else ""
+        parts.append(f"Partition {name}: {leaderless}{roles}.")
     return " ".join(parts)
 
 
@@ -80,8 +80,8 @@ def _role(placement: Placement, name: str, broker: int) -> str:
 
 def draw(placement: Placement, words: str) -> Html:
     """The placement as an ``<svg>``."""
-    named = max([8, *map(len, placement.replicas)])
-    names = min(_BOLD * named, WIDTH / 3)
+    longest_name = max([8, *map(len, placement.replicas)])
+    names = min(_BOLD * longest_name, WIDTH / 3)
     wide = (WIDTH - 2 * _LEFT - names) / len(placement.brokers)
     parts = [text(_LEFT, 12, "partition", "soft small")]
     for place, (broker, up) in enumerate(placement.brokers.items()):
@@ -102,10 +102,10 @@ def draw(placement: Placement, words: str) -> Html:
 
 
 def _cell(x: float, y: float, wide: float, role: str, up: bool) -> list[Html]:
-    said = role if wide > 55 else {LEADER: "L", IN_SYNC: "F", BEHIND: "out", FOLLOWS: "F"}[role]
+    word = role if wide > 55 else {LEADER: "L", IN_SYNC: "F", BEHIND: "out", FOLLOWS: "F"}[role]
     kind = "middle strong" if role == LEADER else "middle"
     drawn = [
         box(x + 3, y + 3, wide - 6, _ROW - 6, _KINDS[role]),
-        text(x + wide / 2, y + 16, said, kind),
+        text(x + wide / 2, y + 16, word, kind),
     ]
     return drawn if up else [markup('<g class="off">{}</g>', html_joined(drawn))]

@@ -97,7 +97,7 @@ document.querySelectorAll(".advisor-story:not(.advisor-live)").forEach((story) =
 
 def fragment(title: str, steps: Sequence[tuple[str, Html]], key: str = "", first: int = 0) -> Html:
     """Return the steps, each a short title and its HTML, with a heading and a key of the signs."""
-    listed = html_joined(
+    items = html_joined(
         markup('<li data-title="{}">{}</li>', html(short), step) for short, step in steps
     )
     signs = markup("<p class=key>{}</p>", html(key)) if key else markup("")
@@ -105,5 +105,5 @@ def fragment(title: str, steps: Sequence[tuple[str, Html]], key: str = "", first
         '{}{}<section class="advisor-drawing advisor-story" data-first="{}" aria-label="{}">'
         '<p class="title">{}</p><ol>{}</ol>{}</section>{}',
         *(STYLE, markup(_STYLE), first),
-        *(html(title), html(title), listed, signs, markup(_SCRIPT)),
+        *(html(title), html(title), items, signs, markup(_SCRIPT)),
     )

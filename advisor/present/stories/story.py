@@ -104,13 +104,13 @@ def story(play: Play, partition: str | None = None, title: str | None = None) ->
         raise InputError(f"partition={shown(partition)}: the scenario has {listed_names}")
     heading = title or _DEFAULT_TITLE
     if title is None and play.moments[0].notes:
-        first, *others = play.moments
+        first, *later = play.moments
         heading = first.notes[0]
-        grouped = list(_grouped([first._replace(notes=first.notes[1:]), *others]))
+        grouped = list(_grouped([first._replace(notes=first.notes[1:]), *later]))
     if partition is None and len(names) > 1:
         return Story(heading, tuple(_placements(grouped)), _KEY_PLACEMENT)
-    chosen = names[partition or next(iter(names))]
-    steps = _logs(grouped, chosen.topic, chosen.number)
+    drawn = names[partition or next(iter(names))]
+    steps = _logs(grouped, drawn.topic, drawn.number)
     return Story(heading, tuple(steps), _KEY_LOGS)
 
 
@@ -122,9 +122,9 @@ def _grouped(moments: Sequence[Moment]) -> Iterator[tuple[Moment, ...]]:
     group: list[Moment] = []
     for moment in moments:
         begins = bool(group) and bool(group[-1].state.partitions)
-        same = bool(group) and _same(group[-1].state, moment.state)
+        unchanged = bool(group) and _same(group[-1].state, moment.state)
         first = moment.verb == "produce" and all(m.verb in _SETTING_UP for m in group)
-        if begins and not (moment.verb in _LOOKS and same) and not first:
+        if begins and not (moment.verb in _LOOKS and unchanged) and not first:
             yield tuple(group)
             group = []
         group.append(moment)

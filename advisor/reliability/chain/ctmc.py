@@ -124,7 +124,7 @@ class Structure:
         quiet &= ~(self.gap_map == GAP_LOST).any(axis=1)
         quiet[struck_together_with_losses(self, self.with_effect(Effect.LOSS))] = False
         size = self.states, len(self.rate_names)
-        where = self.source[quiet], self.rate[quiet]
+        cells = self.source[quiet], self.rate[quiet]
         return replace(
             self,
             source=self.source[~quiet],
@@ -133,18 +133,18 @@ class Structure:
             weight=self.weight[~quiet],
             effects=self.effects[~quiet],
             gap_map=self.gap_map[~quiet],
-            restarts=sparse.csr_array((self.weight[quiet], where), shape=size),
+            restarts=sparse.csr_array((self.weight[quiet], cells), shape=size),
             # A copy, so that no two chains refer to each other: memory is free as soon as one goes.
             uncondensed=replace(self),
         )
 
     def with_effect(self, effect: Effect) -> NDArray[np.bool_]:
         """Which transitions have any of these effects, shape (transitions,)."""
-        found = self._with_effect.get(effect)
-        if found is None:
-            found = self._with_effect[effect] = self.effects & effect != 0
-            found.flags.writeable = False
-        return found
+        has_effect = self._with_effect.get(effect)
+        if has_effect is None:
+            has_effect = self._with_effect[effect] = self.effects & effect != 0
+            has_effect.flags.writeable = False
+        return has_effect
 
     @cached_property
     def _with_effect(self) -> dict[Effect, NDArray[np.bool_]]:
@@ -152,12 +152,12 @@ class Structure:
 
     def where(self, holds: Callable[[PartitionState, ChainConstants], bool]) -> NDArray[np.bool_]:
         """In which states something holds of the partition, shape (states,)."""
-        where = self._where.get(holds)
-        if where is None:
-            every = np.array([holds(state, self.constants) for state in self.partitions])
-            where = self._where[holds] = every[self.partition]
-            where.flags.writeable = False
-        return where
+        by_state = self._where.get(holds)
+        if by_state is None:
+            by_partition = np.array([holds(state, self.constants) for state in self.partitions])
+            by_state = self._where[holds] = by_partition[self.partition]
+            by_state.flags.writeable = False
+        return by_state
 
     @cached_property
     def _where(self) -> dict[Callable[..., bool], NDArray[np.bool_]]:
@@ -170,18 +170,20 @@ class Structure:
 
     @cached_property
     def outage_classes(self) -> tuple[OutageClasses, OutageClasses, OutageClasses]:
-        """Outage class of each state; if outages that began together end together; of all these.
+        """Outage classes of the states: separate, standing and joint.
 
-        The second leaves destruction out.
+        Outages that began together end separately; or together, those by destruction excepted; or
+        all of them together.
         """
-        known = table()
-        begun = known.begun_together
-        destroyed = known.stages(known.replacement.condition)
-        standing = [condition for condition in begun if condition not in destroyed]
-        some, most, every = (
-            outage_classes(*self._of_replicas, conditions) for conditions in ((), standing, begun)
+        mechanisms = table()
+        begun_together = mechanisms.begun_together
+        destroyed = mechanisms.stages(mechanisms.replacement.condition)
+        intact = [condition for condition in begun_together if condition not in destroyed]
+        separate, standing, joint = (
+            outage_classes(*self._of_replicas, conditions)
+            for conditions in ((), intact, begun_together)
         )
-        return some, most, every
+        return separate, standing, joint
 
     @property
     def _of_replicas(self) -> tuple[IntArray, IntArray]:
@@ -194,9 +196,9 @@ class Structure:
         While acks=all waits for a lagging follower nothing is acknowledged, so that wait is
         deducted.
         """
-        waited = [hung_hours * entry.hangs for entry in transitions(self.rate_names)]
-        left = np.maximum(flush_hours - np.array(waited), 0.0)
-        return np.where(self.ends_writing, left[self.rate], 0.0)
+        hung_follower_hours = [hung_hours * entry.hangs for entry in transitions(self.rate_names)]
+        remaining_hours = np.maximum(flush_hours - np.array(hung_follower_hours), 0.0)
+        return np.where(self.ends_writing, remaining_hours[self.rate], 0.0)
 
     @cached_property
     def ends_writing(self) -> NDArray[np.bool_]:
@@ -225,15 +227,15 @@ class _WithinBytes:
         # The explorer asks in one thread while another forgets.
         self._lock = threading.Lock()
 
-    def __call__(self, *asked: Any) -> Structure:
+    def __call__(self, *key: Any) -> Structure:
         with self._lock:
-            if asked in self._answers:
-                self._answers.move_to_end(asked)
-                return self._answers[asked]
-        answer = self.__wrapped__(*asked)
+            if key in self._answers:
+                self._answers.move_to_end(key)
+                return self._answers[key]
+        answer = self.__wrapped__(*key)
         with self._lock:
-            self._answers[asked] = answer
-            self._sizes[asked] = answer.bytes
+            self._answers[key] = answer
+            self._sizes[key] = answer.bytes
             while sum(self._sizes.values()) > _MOST_BYTES and len(self._answers) > 1:
                 oldest, _ = self._answers.popitem(last=False)
                 del self._sizes[oldest]
@@ -271,13 +273,13 @@ def _explored(
     guides: tuple[NominalRates, ...],
 ) -> Structure:
     with EXPLORING:
-        whole = graph(shared_constants(constants, environment), environment)
+        all_states = graph(shared_constants(constants, environment), environment)
         collecting = gc.isenabled()
         # Nearly all that is allocated here is kept; garbage collection would take a third of the
         # time.
         gc.disable()
         try:
-            return _arrays(whole, select_states(whole, guides, constants), constants)
+            return _arrays(all_states, select_states(all_states, guides, constants), constants)
         finally:
             if collecting:
                 gc.enable()
@@ -341,42 +343,44 @@ def whole_structure(
 ) -> Structure:
     """The chain of all states; only for small settings."""
     with EXPLORING:
-        whole = graph(shared_constants(constants, environment), environment)
+        all_states = graph(shared_constants(constants, environment), environment)
         kept = np.zeros(1, dtype=np.int64)
-        found = Moves.of(whole, kept, constants)
-        part = found.among(whole, kept)
-        while len(fresh := truncated_states(part)[0]):
-            more = Moves.of(whole, fresh, constants)
-            found = found.and_then(more, len(kept) + np.arange(len(fresh)))
+        moves = Moves.of(all_states, kept, constants)
+        kept_moves = moves.among(all_states, kept)
+        while len(fresh := truncated_states(kept_moves)[0]):
+            fresh_moves = Moves.of(all_states, fresh, constants)
+            moves = moves.and_then(fresh_moves, len(kept) + np.arange(len(fresh)))
             kept = np.concatenate([kept, fresh])
-            part = found.among(whole, kept)
-        return _arrays(whole, Selection(part, np.zeros(len(kept), dtype=bool)), constants)
+            kept_moves = moves.among(all_states, kept)
+        return _arrays(
+            all_states, Selection(kept_moves, np.zeros(len(kept), dtype=bool)), constants
+        )
 
 
-def _arrays(whole: Graph, selection: Selection, constants: ChainConstants) -> Structure:
-    part, kept = selection.part, selection.part.kept
-    left, place = truncated_states(part)
-    truncated = part.target < 0
+def _arrays(all_states: Graph, selection: Selection, constants: ChainConstants) -> Structure:
+    moves, kept = selection.moves, selection.moves.kept
+    left_out, place = truncated_states(moves)
+    truncated = moves.target < 0
     # Names get the numbers in which this chain meets them, whatever the graph served before.
-    met, rate = met_in_order(part.rate, len(whole.rate_names))
-    table, every = whole.table, np.concatenate([kept, left])
-    own, racks = whole.brokers(kept)
-    distinct, partition = np.unique(whole.partition[kept], return_inverse=True)
-    waits = whole.waits(every)
-    gap_maps = np.array(whole.gap_maps, dtype=np.int64)
-    facts = table.facts(whole.partition[every])
-    written, kept_facts = facts[WRITABLE] > 0, facts[:, : len(kept)]
-    writable, gaps = written[: len(kept)], kept_facts[GAPS]
-    rate_names = [whole.rate_names[number] for number in met.tolist()]
-    flush_window = _flush_window_losses(whole, selection, rate_names, writable)
+    name_numbers, rate = met_in_order(moves.rate, len(all_states.rate_names))
+    table, with_left_out = all_states.table, np.concatenate([kept, left_out])
+    own, racks = all_states.brokers(kept)
+    distinct, partition = np.unique(all_states.partition[kept], return_inverse=True)
+    waits = all_states.waits(with_left_out)
+    gap_maps = np.array(all_states.gap_maps, dtype=np.int64)
+    facts = table.facts(all_states.partition[with_left_out])
+    takes_writes, kept_facts = facts[WRITABLE] > 0, facts[:, : len(kept)]
+    writable, gaps = takes_writes[: len(kept)], kept_facts[GAPS]
+    rate_names = [all_states.rate_names[number] for number in name_numbers.tolist()]
+    flush_window = _flush_window_losses(all_states, selection, rate_names, writable)
     return Structure(
         states=len(kept),
-        source=part.source,
-        target=np.where(truncated, 0, part.target),
+        source=moves.source,
+        target=np.where(truncated, 0, moves.target),
         rate=rate,
-        weight=part.times,
-        effects=(part.effects | np.where(truncated, Effect.TRUNCATED, 0)).astype(_EFFECTS),
-        gap_map=gap_maps.reshape(-1, max(table.replicas - 1, 1)).take(part.gaps, axis=0),
+        weight=moves.times,
+        effects=(moves.effects | np.where(truncated, Effect.TRUNCATED, 0)).astype(_EFFECTS),
+        gap_map=gap_maps.reshape(-1, max(table.replicas - 1, 1)).take(moves.gaps, axis=0),
         rate_names=tuple(rate_names),
         writable=writable,
         readable=kept_facts[READABLE] > 0,
@@ -385,9 +389,9 @@ def _arrays(whole: Graph, selection: Selection, constants: ChainConstants) -> St
         in_sync=kept_facts[IN_SYNC],
         attribution=outage_attribution(waits[: len(kept)]),
         constants=constants,
-        environment=whole.environment,
+        environment=all_states.environment,
         truncated_target=place,
-        stops_writes=writable[part.source[truncated]] & ~written[len(kept) + place],
+        stops_writes=writable[moves.source[truncated]] & ~takes_writes[len(kept) + place],
         writes_rarely_stop=selection.writes_rarely_stop,
         flush_window=flush_window,
         partition=partition.astype(np.int64),
@@ -395,34 +399,36 @@ def _arrays(whole: Graph, selection: Selection, constants: ChainConstants) -> St
         own=own,
         racks=racks,
         waits=waits.astype(_COUNTS),
-        election_risks=whole.election_risks(every),
+        election_risks=all_states.election_risks(with_left_out),
     )
 
 
 def _flush_window_losses(
-    whole: Graph, selection: Selection, names: list[str], writable: NDArray[np.bool_]
+    all_states: Graph, selection: Selection, names: list[str], writable: NDArray[np.bool_]
 ) -> FlushWindowLosses:
     """Find the flush-window losses of the kept states; their rates are added to ``names``."""
-    part = selection.part
-    stops_writes = (part.target >= 0) & writable[part.source] & ~writable[part.target]
-    stopped = np.unique(part.target[stops_writes & ~selection.writes_rarely_stop[part.target]])
-    owner, rate, end = whole.flush_window_losses(part.kept[stopped])
+    moves = selection.moves
+    stops_writes = (moves.target >= 0) & writable[moves.source] & ~writable[moves.target]
+    stopped = np.unique(moves.target[stops_writes & ~selection.writes_rarely_stop[moves.target]])
+    owner, rate, end = all_states.flush_window_losses(moves.kept[stopped])
     ends = end.tolist()
-    power = [whole.rate_names[number] for number in rate.tolist()]
-    names += [n for n in dict.fromkeys([*power, *whole.outages.names(ends)]) if n not in names]
+    power = [all_states.rate_names[number] for number in rate.tolist()]
+    names += [n for n in dict.fromkeys([*power, *all_states.outages.names(ends)]) if n not in names]
     place = {name: number for number, name in enumerate(names)}
-    odds, renamed = whole.outages.odds(ends, place)
+    odds, renamed = all_states.outages.odds(ends, place)
     numbers = np.array([place[name] for name in power], dtype=np.int64)
     return FlushWindowLosses(stopped[owner], numbers, renamed, odds)
 
 
 def outage_attribution(waits: NDArray[np.integer[Any]]) -> dict[str, NDArray[np.float64]]:
     """Share of each mechanism in the outages of a state; every replica's outage counts the same."""
-    known = table()
-    causes = dict.fromkeys(known.names, np.zeros(len(waits), dtype=np.int64))
-    for condition, mechanism in known.outages.items():
+    mechanisms = table()
+    causes = dict.fromkeys(mechanisms.names, np.zeros(len(waits), dtype=np.int64))
+    for condition, mechanism in mechanisms.outages.items():
         causes[mechanism.name] = causes[mechanism.name] + waits[:, condition]
-    causes[known.replacement.name] = causes[known.replacement.name] + waits[:, known.conditions]
+    causes[mechanisms.replacement.name] = (
+        causes[mechanisms.replacement.name] + waits[:, mechanisms.conditions]
+    )
     count = waits.sum(axis=1)
     shares = {name: share / np.maximum(count, 1.0) for name, share in causes.items()}
     shares[CONFIGURATION] = (count == 0).astype(np.float64)

@@ -83,21 +83,25 @@ def drift(
         the choice of states may use.
     """
     replicas = len(racks)
-    copy = 1.0 / rates[COPY] if COPY in rates else 0.0
-    hours, ends = _outages(rates, copy * most_copies(replicas))
-    struck = failures(tuple(rates), racks)
-    often = struck.per_hour(rates) * struck.sites
+    copy_hours = 1.0 / rates[COPY] if COPY in rates else 0.0
+    hours, ends = _outages(rates, copy_hours * most_copies(replicas))
+    kinds = failures(tuple(rates), racks)
+    failures_per_hour = kinds.per_hour(rates) * kinds.sites
     # Without its leader a partition may have all to copy; a log that is gone, itself.
-    leaders = float((struck.per_hour(rates) * struck.on_leader).sum())
-    logs = float((often * struck.struck * struck.destroys).sum())
-    brought = float((often * struck.struck * hours[struck.conditions].max(axis=1)).sum())
-    brought += copy * (leaders * most_copies(replicas) + logs)
-    events = float((often * (1.0 + struck.struck * ends[struck.conditions].max(axis=1))).sum())
-    events += bool(copy) * (leaders * 2.0 * replicas + logs)
-    slack = min(1.0 / (1.0 - brought) if brought < 1.0 else math.inf, most_slack)
+    leader_failures = float((kinds.per_hour(rates) * kinds.on_leader).sum())
+    destroyed_logs = float((failures_per_hour * kinds.struck * kinds.destroys).sum())
+    added_hours = float(
+        (failures_per_hour * kinds.struck * hours[kinds.conditions].max(axis=1)).sum()
+    )
+    added_hours += copy_hours * (leader_failures * most_copies(replicas) + destroyed_logs)
+    events = float(
+        (failures_per_hour * (1.0 + kinds.struck * ends[kinds.conditions].max(axis=1))).sum()
+    )
+    events += bool(copy_hours) * (leader_failures * 2.0 * replicas + destroyed_logs)
+    slack = min(1.0 / (1.0 - added_hours) if added_hours < 1.0 else math.inf, most_slack)
     with np.errstate(invalid="ignore"):
         hours = np.where(hours > 0, hours * slack, 0.0)
-    return Drift(hours, copy and copy * slack, replicas, ends, events)
+    return Drift(hours, copy_hours and copy_hours * slack, replicas, ends, events)
 
 
 def _outages(rates: Mapping[str, float], copy_hours: float) -> tuple[Vector, Vector]:
@@ -105,19 +109,21 @@ def _outages(rates: Mapping[str, float], copy_hours: float) -> tuple[Vector, Vec
 
     The move to the second stage does not end the outage, and the partition does not see it.
     """
-    known = table()
-    hours, ends = np.zeros(known.waits), np.zeros(known.waits)
-    for condition, entry in known.outages.items():
-        hours[condition] = known.mean_hours(entry, rates)
+    mechanisms = table()
+    hours, ends = np.zeros(mechanisms.waits), np.zeros(mechanisms.waits)
+    for condition, entry in mechanisms.outages.items():
+        hours[condition] = mechanisms.mean_hours(entry, rates)
         ends[condition] = float(repair_of(entry) in rates)
-    for condition, entry in known.outages.items():
+    for condition, entry in mechanisms.outages.items():
         possible = [death for death in entry.deaths if death_of(entry, death) in rates]
-        own, more = hours[condition], 0.0
+        outage_hours, most_ends = hours[condition], 0.0
         for death in possible:
-            later = known[death.outage].condition
-            hours[condition] += rates[death_of(entry, death)] * own * (hours[later] + copy_hours)
-            more = max(more, ends[later])
-        ends[condition] += more
+            later = mechanisms[death.outage].condition
+            hours[condition] += (
+                rates[death_of(entry, death)] * outage_hours * (hours[later] + copy_hours)
+            )
+            most_ends = max(most_ends, ends[later])
+        ends[condition] += most_ends
     return hours, ends
 
 
@@ -156,11 +162,11 @@ def _reach(failure: Transition, racks: tuple[int, ...]) -> tuple[float, int]:
         if failure.racks > 0:
             sites = math.comb(failure.racks_among, failure.racks)
             sites *= failure.racks_among >= len(sizes)
-            others = max(failure.racks - len(sizes), 0)
-            struck = sum(sizes[: failure.racks]) + others
+            without_replica = max(failure.racks - len(sizes), 0)
+            struck = sum(sizes[: failure.racks]) + without_replica
     if failure.chosen >= 0:
-        among = len(racks) if scope is Scope.CLUSTER else min(struck, len(racks))
-        sites *= math.comb(failure.among, failure.chosen) if failure.among == among else 0
+        brokers = len(racks) if scope is Scope.CLUSTER else min(struck, len(racks))
+        sites *= math.comb(failure.among, failure.chosen) if failure.among == brokers else 0
     return sites, struck
 
 
@@ -211,29 +217,29 @@ def failures(names: tuple[str, ...], racks: tuple[int, ...]) -> Failures:
 
 
 @lru_cache(maxsize=256)
-def _failures(names: tuple[str, ...], racks: tuple[int, ...], known: Table) -> Failures:
-    named = [(name, known.transition(name)) for name in names]
-    named = [(name, failure) for name, failure in named if not failure.ends]
-    begun = [failure.mechanism for _, failure in named]
-    after = [known.conditions_after(entry) for entry in begun]
+def _failures(names: tuple[str, ...], racks: tuple[int, ...], mechanism_table: Table) -> Failures:
+    kinds = [(name, mechanism_table.transition(name)) for name in names]
+    kinds = [(name, failure) for name, failure in kinds if not failure.ends]
+    mechanisms = [failure.mechanism for _, failure in kinds]
+    after = [mechanism_table.conditions_after(entry) for entry in mechanisms]
     widest = max(map(len, after), default=1)
-    padded = [(*some, *[some[0]] * (widest - len(some))) for some in after]
-    reached = np.array([_reach(failure, racks) for _, failure in named]).reshape(-1, 2)
+    padded = [(*conditions, *[conditions[0]] * (widest - len(conditions))) for conditions in after]
+    reached = np.array([_reach(failure, racks) for _, failure in kinds]).reshape(-1, 2)
     sites = reached[:, 0]
     of_leader = [
-        _sites_of_leader(failure, here)
-        for (_, failure), here in zip(named, sites.tolist(), strict=True)
+        _sites_of_leader(failure, at_sites)
+        for (_, failure), at_sites in zip(kinds, sites.tolist(), strict=True)
     ]
     return Failures(
-        names=tuple(name for name, _ in named),
-        mechanisms=tuple(begun),
+        names=tuple(name for name, _ in kinds),
+        mechanisms=tuple(mechanisms),
         sites=sites,
         struck=reached[:, 1],
         on_leader=np.array(of_leader),
         conditions=np.array(padded, dtype=np.int64).reshape(-1, widest),
-        cuts_power=np.array([failure.cuts_power for _, failure in named], dtype=bool),
-        destroys=np.array([failure.destroys for _, failure in named], dtype=bool),
-        of_quorum=np.array([entry.effect.of_quorum for entry in begun], dtype=bool),
-        of_broker=np.array([entry.scope is Scope.BROKER for entry in begun], dtype=bool),
-        dying=np.flatnonzero([bool(entry.deaths) for entry in begun]),
+        cuts_power=np.array([failure.cuts_power for _, failure in kinds], dtype=bool),
+        destroys=np.array([failure.destroys for _, failure in kinds], dtype=bool),
+        of_quorum=np.array([entry.effect.of_quorum for entry in mechanisms], dtype=bool),
+        of_broker=np.array([entry.scope is Scope.BROKER for entry in mechanisms], dtype=bool),
+        dying=np.flatnonzero([bool(entry.deaths) for entry in mechanisms]),
     )

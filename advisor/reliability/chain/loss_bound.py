@@ -82,18 +82,18 @@ class LossPreconditions:
         )
         now = np.where(empty_electable, self.leader_failures_per_hour, 0.0)
         failures = times(later + now, hours) + np.where(empty_electable, dying, 0.0)
-        most: Vector = failures + (election_risks == risk.OFFLINE_EMPTY_ELECTABLE)
-        return most
+        elections: Vector = failures + (election_risks == risk.OFFLINE_EMPTY_ELECTABLE)
+        return elections
 
     def elections_of_empty_members(
         self, members: Vector, leaderless: Vector, hours: Vector, dying: Vector
     ) -> Vector:
         """The same for elections of an empty member of the ELR."""
-        empty, out = members[:, risk.EMPTY_IN_ELR] > 0, members[:, risk.NO_QUORUM] > 0
+        empty, no_quorum = members[:, risk.EMPTY_IN_ELR] > 0, members[:, risk.NO_QUORUM] > 0
         now = times(self.leader_failures_per_hour, hours) + dying + leaderless
         later = times(self.quorum_losses_per_hour * self.elections_to_come, hours)
-        most: Vector = np.where(empty, np.where(out, now, later), 0.0)
-        return most
+        elections: Vector = np.where(empty, np.where(no_quorum, now, later), 0.0)
+        return elections
 
     def elections_of_stale_members(
         self, members: Vector, leaderless: Vector, hours: Vector, dying: Vector
@@ -101,17 +101,17 @@ class LossPreconditions:
         """The same for elections of a member that lacks the newest records."""
         if not self.quorum_losses_per_hour:
             return np.zeros(len(hours))
-        stale, out = members[:, risk.STALE_MEMBER] > 0, members[:, risk.NO_QUORUM] > 0
+        stale, no_quorum = members[:, risk.STALE_MEMBER] > 0, members[:, risk.NO_QUORUM] > 0
         failures = times(self.leader_failures_per_hour, hours) + dying + leaderless
         now = np.where(stale, failures, 0.0)
         # Power fails while there is no controller.
         without_power = times(self.power_failures_per_hour, hours) + dying
-        before = times(self.quorum_losses_per_hour, hours)
+        quorum_losses = times(self.quorum_losses_per_hour, hours)
         power = self.power_failures_per_hour
         power = power and power * self.max_recovery_hours
-        later = times(power, before) + times(dying, before)
-        most: Vector = now + self.elections_to_come * np.where(out, without_power, later)
-        return most
+        later = times(power, quorum_losses) + times(dying, quorum_losses)
+        elections: Vector = now + self.elections_to_come * np.where(no_quorum, without_power, later)
+        return elections
 
 
 def times(rate: Vector | float, hours: Vector) -> Vector:
@@ -132,23 +132,23 @@ def loss_preconditions(
 
     voters: outages of racks may take the majority of the controller quorum.
     """
-    struck = drift_bound.failures(tuple(rates), racks)
-    often = struck.per_hour(rates) * struck.sites
-    of_quorum = struck.of_quorum | (voters & ~struck.of_broker)
-    of_leader = struck.per_hour(rates) * struck.on_leader + often * struck.deaths(rates)
-    unflushed = np.zeros(len(often))
+    kinds = drift_bound.failures(tuple(rates), racks)
+    per_hour = kinds.per_hour(rates) * kinds.sites
+    takes_quorum = kinds.of_quorum | (voters & ~kinds.of_broker)
+    leader_failures = kinds.per_hour(rates) * kinds.on_leader + per_hour * kinds.deaths(rates)
+    unflushed = np.zeros(len(per_hour))
     if constants.page_cache:
-        widely = struck.cuts_power & (struck.struck >= constants.policy.min_isr)
-        unflushed += often * (widely & ~struck.destroys)
+        whole_isr = kinds.cuts_power & (kinds.struck >= constants.policy.min_isr)
+        unflushed += per_hour * (whole_isr & ~kinds.destroys)
         if constants.policy.min_isr <= 1:
-            unflushed += often * struck.deaths(rates, of_hosts=True)
+            unflushed += per_hour * kinds.deaths(rates, of_hosts=True)
     power = strikes_per_hour(rates, racks, power=True) if constants.page_cache else 0.0
     return LossPreconditions(
-        log_destructions_per_hour=float(often[struck.destroys].sum()),
+        log_destructions_per_hour=float(per_hour[kinds.destroys].sum()),
         unflushed_losses_per_hour=float(unflushed.sum()),
-        leader_failures_per_hour=float(of_leader.sum()),
+        leader_failures_per_hour=float(leader_failures.sum()),
         max_recovery_hours=drift.max_recovery_hours,
-        quorum_losses_per_hour=float(often[of_quorum].sum()),
+        quorum_losses_per_hour=float(per_hour[takes_quorum].sum()),
         power_failures_per_hour=power,
     )
 
@@ -160,10 +160,10 @@ def strikes_per_hour(
 
     Writes stop no more often. The death of a limping broker is a power failure of its own.
     """
-    struck = drift_bound.failures(tuple(rates), racks)
-    times_each = struck.cuts_power if power else np.ones(len(struck.names))
-    times_each = times_each + struck.deaths(rates, of_hosts=power)
-    return float((struck.per_hour(rates) * struck.sites * times_each).sum())
+    kinds = drift_bound.failures(tuple(rates), racks)
+    times_each = kinds.cuts_power if power else np.ones(len(kinds.names))
+    times_each = times_each + kinds.deaths(rates, of_hosts=power)
+    return float((kinds.per_hour(rates) * kinds.sites * times_each).sum())
 
 
 def power_per_hour(
@@ -172,8 +172,8 @@ def power_per_hour(
     waits: NDArray[np.integer[Any]] | sparse.csr_array,
 ) -> Vector:
     """Upper bound on the rate of power failures by state, deaths of brokers that limp included."""
-    most: Vector = strikes_per_hour(rates, racks, power=True) + waits @ dying_hosts(rates)
-    return most
+    per_hour: Vector = strikes_per_hour(rates, racks, power=True) + waits @ dying_hosts(rates)
+    return per_hour
 
 
 def dying_hosts(rates: Mapping[str, float]) -> Vector:
@@ -210,12 +210,12 @@ class Limits:
         voters: bool = False,
     ) -> None:
         self._drift = drift_bound.drift(rates, racks, most_slack)
-        self._needed = loss_preconditions(rates, racks, constants, self._drift, voters)
+        self._preconditions = loss_preconditions(rates, racks, constants, self._drift, voters)
         # Of a broker in each outage, the probability that it dies in the end.
         self._deaths = np.zeros(table().waits)
         for condition, entry in table().outages.items():
             self._deaths[condition] = drift_bound.deaths_of(entry, rates)
-        self._alone = constants.page_cache and constants.policy.min_isr <= 1
+        self._one_death_loses = constants.page_cache and constants.policy.min_isr <= 1
         self._clean = not constants.policy.unclean
         self._acks_all = constants.acks == "all"
 
@@ -223,28 +223,35 @@ class Limits:
         self, waits: NDArray[np.integer[Any]] | sparse.csr_array, election_risks: Vector
     ) -> ExcursionBound:
         """Upper bounds until every replica is healthy; the arguments are those of a `Graph`."""
-        near = election_risks[:, risk.ELECTION_RISK]
+        risk_class = election_risks[:, risk.ELECTION_RISK]
         hours, events = self._drift.until_well(waits, election_risks[:, risk.PENDING_COPIES])
-        leaderless = (near == risk.OFFLINE) | (near == risk.OFFLINE_EMPTY_ELECTABLE)
+        leaderless = (risk_class == risk.OFFLINE) | (risk_class == risk.OFFLINE_EMPTY_ELECTABLE)
         dying = waits @ self._deaths
-        fallen = times(self._needed.leader_failures_per_hour, hours) + dying
-        destroyed = times(self._needed.log_destructions_per_hour, hours)
+        leader_failures = times(self._preconditions.leader_failures_per_hour, hours) + dying
+        destructions = times(self._preconditions.log_destructions_per_hour, hours)
         # A change of leader may cost two tails.
         at_once = 1.0 if self._acks_all else 2.0
         # A leader that failed without a controller drops them when the controller is back.
         pending = leaderless & (election_risks[:, risk.NO_QUORUM] > 0) & (not self._acks_all)
-        one_by_one = leaderless + at_once * pending + destroyed + (at_once + 1.0) * fallen
+        one_by_one = (
+            leaderless + at_once * pending + destructions + (at_once + 1.0) * leader_failures
+        )
         losses = np.minimum(2.0 * events, one_by_one)
-        totals = np.minimum(events, leaderless + destroyed + 2.0 * fallen)
+        totals = np.minimum(events, leaderless + destructions + 2.0 * leader_failures)
         if self._clean:
-            gone = destroyed + self._needed.elections(near, hours, dying)
+            clean_losses = destructions + self._preconditions.elections(risk_class, hours, dying)
             members = election_risks, leaderless, hours, dying
-            gone = gone + self._needed.elections_of_empty_members(*members)
-            totals = np.minimum(totals, gone)
+            clean_losses = clean_losses + self._preconditions.elections_of_empty_members(*members)
+            totals = np.minimum(totals, clean_losses)
             if self._acks_all:
-                power = times(self._needed.unflushed_losses_per_hour, hours) + self._alone * dying
-                stale = self._needed.elections_of_stale_members(*members)
-                losses = np.minimum(losses, gone + power + stale)
+                power = (
+                    times(self._preconditions.unflushed_losses_per_hour, hours)
+                    + self._one_death_loses * dying
+                )
+                stale = self._preconditions.elections_of_stale_members(*members)
+                losses = np.minimum(losses, clean_losses + power + stale)
         # The transition into an unexpanded state counts as a loss: its own loss was not computed.
-        first = election_risks[:, risk.UNEXPANDED]
-        return ExcursionBound(losses + 2.0 * first, totals + first, events + first, hours, dying)
+        unexpanded = election_risks[:, risk.UNEXPANDED]
+        return ExcursionBound(
+            losses + 2.0 * unexpanded, totals + unexpanded, events + unexpanded, hours, dying
+        )

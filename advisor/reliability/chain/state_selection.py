@@ -77,7 +77,7 @@ class NominalRates(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Part:
+class KeptMoves:
     """The moves out of the kept states, whose numbers in the graph are ``kept``.
 
     source, target (moves,): positions among the kept states; the target is -1 if it is truncated.
@@ -126,13 +126,13 @@ class Moves(NamedTuple):
         order = np.argsort(source, kind="stable")
         return Moves(source[order], rows.take(order, axis=0))
 
-    def among(self, graph: Graph, kept: IntArray) -> Part:
+    def among(self, graph: Graph, kept: IntArray) -> KeptMoves:
         """Put the transitions of kept states in order, by the place of the states in ``kept``."""
         place = np.full(len(graph), -1, dtype=np.int64)
         place[kept] = np.arange(len(kept))
         # Columns are contiguous for what follows.
         columns = np.ascontiguousarray(self.rows.T)
-        return Part(
+        return KeptMoves(
             kept=kept,
             source=self.source,
             target=place[columns[moves.TARGET]],
@@ -144,9 +144,9 @@ class Moves(NamedTuple):
         )
 
 
-def truncated_states(part: Part) -> tuple[IntArray, IntArray]:
+def truncated_states(kept_moves: KeptMoves) -> tuple[IntArray, IntArray]:
     """Graph numbers of the truncated states; for each truncated transition, which it enters."""
-    into = part.into[part.target < 0]
+    into = kept_moves.into[kept_moves.target < 0]
     return met_in_order(into, int(into.max(initial=-1)) + 1)
 
 
@@ -156,7 +156,7 @@ class Selection(NamedTuple):
     writes_rarely_stop (states,): where losses before a flush are not computed.
     """
 
-    part: Part
+    moves: KeptMoves
     writes_rarely_stop: NDArray[np.bool_]
 
 
@@ -215,12 +215,12 @@ class _Search:
         replicas = len(graph.environment.racks)
         voters = bool(graph.environment.voters)
         self._limits = Limits(self._rates, graph.environment.racks, constants, _SLACK, voters)
-        more = max(replicas - _FEW - 1, 0)
-        larger = _SHARE_OF_MANY if more else _SHARE
+        further_replicas = max(replicas - _FEW - 1, 0)
+        larger = _SHARE_OF_MANY if further_replicas else _SHARE
         self._share: Vector = _SHARE_OF_FEW if replicas <= _FEW else larger
         if before is not None:
             self._share = self._share * _FURTHER
-        self._floor: Vector = _NO_FLOOR if replicas <= _FEW else _FLOOR * 10.0**more
+        self._floor: Vector = _NO_FLOOR if replicas <= _FEW else _FLOOR * 10.0**further_replicas
 
     def kept(self) -> Selection:
         """States to keep, and their moves."""
@@ -249,8 +249,8 @@ class _Search:
             upcoming, unexpanded = self._unexpanded(
                 added, harm.entered[chosen[~vague]], harm.allowed
             )
-        more = Moves.of(self._graph, added, self._constants, upcoming, unexpanded)
-        reached = reached.and_then(more, len(states_kept) + np.arange(len(added)))
+        added_moves = Moves.of(self._graph, added, self._constants, upcoming, unexpanded)
+        reached = reached.and_then(added_moves, len(states_kept) + np.arange(len(added)))
         if len(again):
             reached = reached.and_then(
                 Moves.of(self._graph, states_kept[again], self._constants), again
@@ -265,57 +265,65 @@ class _Search:
         upcoming = self._graph.next_transitions(states)
         rate = self._rate_table()[upcoming.rate]
         hours = entered / sums(upcoming.owner, rate, len(states))
-        into, which = np.unique(upcoming.unexpanded, return_inverse=True)
+        into, kind = np.unique(upcoming.unexpanded, return_inverse=True)
         cost = self._cost(self._graph.waits(into), self._graph.election_risks(into)) / allowed
-        harm = hours[upcoming.owner] * rate * cost.max(axis=1)[which]
+        harm = hours[upcoming.owner] * rate * cost.max(axis=1)[kind]
         return upcoming, _least(harm)
 
-    def _writes_rarely_stop(self, part: Part, harm: _Harm) -> NDArray[np.bool_]:
+    def _writes_rarely_stop(self, kept_moves: KeptMoves, harm: _Harm) -> NDArray[np.bool_]:
         """Where writes stop so rarely that a power failure before the flush may count as a loss."""
-        written = self._graph.table.facts(self._graph.partition[part.kept])[WRITABLE] > 0
-        stops = (part.target >= 0) & written[part.source] & ~written[part.target]
-        rare = np.zeros(len(part.kept), dtype=bool)
-        waits = self._graph.waits(part.kept)
+        takes_writes = self._graph.table.facts(self._graph.partition[kept_moves.kept])[WRITABLE] > 0
+        stops = (
+            (kept_moves.target >= 0)
+            & takes_writes[kept_moves.source]
+            & ~takes_writes[kept_moves.target]
+        )
+        rare = np.zeros(len(kept_moves.kept), dtype=bool)
+        waits = self._graph.waits(kept_moves.kept)
         power = power_per_hour(self._rates, self._graph.environment.racks, waits)
-        stopped = sums(part.target[stops], harm.flux[stops], len(rare))
+        stopped = sums(kept_moves.target[stops], harm.flux[stops], len(rare))
         rare[_least(stopped * power * _FLUSH_HOURS / harm.allowed[0])] = True
         return rare & (stopped > 0)
 
     def _rate_table(self) -> Vector:
         return np.array([self._rates[name] for name in self._graph.rate_names])
 
-    def _harm(self, part: Part, states: IntArray, place: IntArray) -> _Harm:
+    def _harm(self, kept_moves: KeptMoves, states: IntArray, place: IntArray) -> _Harm:
         """What each truncated state can add to the measures."""
-        rate = self._rate_table()[part.rate] * part.times
-        gain = self._gain(part, rate)
-        sizes = len(part.kept), len(states)
-        visits, entered = truncated_flux(part.source, part.target, rate, place, sizes)
+        rate = self._rate_table()[kept_moves.rate] * kept_moves.times
+        gain = self._gain(kept_moves, rate)
+        sizes = len(kept_moves.kept), len(states)
+        visits, entered = truncated_flux(kept_moves.source, kept_moves.target, rate, place, sizes)
         cost = self._cost(self._graph.waits(states), self._graph.election_risks(states))
         allowed = self._share * np.maximum(visits @ gain, self._floor)
-        flux = visits[part.source] * rate
+        flux = visits[kept_moves.source] * rate
         return _Harm(entered[:, None] * cost / allowed, entered, flux, allowed)
 
     def _cost(self, waits: IntArray, election_risks: Vector) -> Vector:
-        most = self._limits.until_well(waits, election_risks)
-        away = most.hours + times(self._guide.failover_hours, most.events)
+        bound = self._limits.until_well(waits, election_risks)
+        unserved_hours = bound.hours + times(self._guide.failover_hours, bound.events)
         # Other losses cost little beside a whole log, and have a column of their own.
-        return np.stack([most.losses, most.totals * _RETAINED_HOURS, away, away], axis=1)
+        return np.stack(
+            [bound.losses, bound.totals * _RETAINED_HOURS, unserved_hours, unserved_hours], axis=1
+        )
 
-    def _gain(self, part: Part, rate: Vector) -> Vector:
+    def _gain(self, kept_moves: KeptMoves, rate: Vector) -> Vector:
         """Losses, hours of records lost, and hours without service, per hour in each state."""
-        size = len(part.kept)
-        facts = self._graph.table.facts(self._graph.partition[part.kept])
-        events = (part.effects & Effect.LOSS > 0) + 2.0 * (part.effects & Effect.TAIL > 0)
-        records = (part.effects & Effect.LOSS > 0) * _GAP_HOURS
-        records = records + (part.effects & Effect.TOTAL > 0) * _RETAINED_HOURS
-        changes = (part.effects & Effect.FAILOVER > 0) * self._guide.failover_hours
-        away = np.bincount(part.source, rate * changes, size)
+        size = len(kept_moves.kept)
+        facts = self._graph.table.facts(self._graph.partition[kept_moves.kept])
+        events = (kept_moves.effects & Effect.LOSS > 0) + 2.0 * (
+            kept_moves.effects & Effect.TAIL > 0
+        )
+        records = (kept_moves.effects & Effect.LOSS > 0) * _GAP_HOURS
+        records = records + (kept_moves.effects & Effect.TOTAL > 0) * _RETAINED_HOURS
+        changes = (kept_moves.effects & Effect.FAILOVER > 0) * self._guide.failover_hours
+        unserved = np.bincount(kept_moves.source, rate * changes, size)
         return np.stack(
             [
-                np.bincount(part.source, rate * events, size),
-                np.bincount(part.source, rate * records, size),
-                away + (facts[WRITABLE] == 0),
-                away + (facts[READABLE] == 0),
+                np.bincount(kept_moves.source, rate * events, size),
+                np.bincount(kept_moves.source, rate * records, size),
+                unserved + (facts[WRITABLE] == 0),
+                unserved + (facts[READABLE] == 0),
             ],
             axis=1,
         )
@@ -351,8 +359,8 @@ def _most_harmful(harm: Vector) -> IntArray:
     """The truncated states that do nearly all the harm; none if the harm is within the bound."""
     if np.all(harm.sum(axis=0) <= 1.0):
         return np.zeros(0, dtype=np.int64)
-    most = harm.max(axis=1)
-    order = np.argsort(-most, kind="stable")
-    rest = most.sum() - np.cumsum(most[order])
-    enough = int(np.argmax(rest <= max(_REST * most.sum(), 0.5))) + 1
+    worst = harm.max(axis=1)
+    order = np.argsort(-worst, kind="stable")
+    rest = worst.sum() - np.cumsum(worst[order])
+    enough = int(np.argmax(rest <= max(_REST * worst.sum(), 0.5))) + 1
     return np.sort(order[:enough])

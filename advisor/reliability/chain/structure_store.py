@@ -56,13 +56,13 @@ def key_of(
     sources = _sources()
     if not sources:
         return ""
-    asked = (
+    question = (
         *(_FORMAT, sources, _of_table(environment.table)),
         *(repr(getattr(constants, entry.name)) for entry in fields(constants)),
         *(repr(environment.racks), repr(sorted(environment.mechanisms)), repr(environment.voters)),
         *map(repr, guides),
     )
-    return sha256("\n".join(asked).encode()).hexdigest()
+    return sha256("\n".join(question).encode()).hexdigest()
 
 
 def load(key: str) -> Arrays | None:
@@ -89,14 +89,14 @@ def save(key: str, states: int, arrays: Callable[[], Arrays]) -> None:
         return
     with suppress(OSError):
         handle, name = tempfile.mkstemp(dir=folder, prefix="new-")
-        written = Path(name)
+        new_file = Path(name)
         try:
             with os.fdopen(handle, "wb") as file:
                 stored: dict[str, Any] = {name: narrow(a) for name, a in arrays().items()}
                 np.savez_compressed(file, **stored)
-            written.replace(folder / f"{key}.npz")
+            new_file.replace(folder / f"{key}.npz")
         except BaseException:
-            written.unlink(missing_ok=True)
+            new_file.unlink(missing_ok=True)
             raise
         _forget_oldest(folder)
 
@@ -123,17 +123,17 @@ def text_of(array: NDArray[Any]) -> Any:
 
 
 def _folder() -> Path | None:
-    named = os.environ.get(FOLDER_VARIABLE, "")
-    if named == OFF:
+    folder_name = os.environ.get(FOLDER_VARIABLE, "")
+    if folder_name == OFF:
         return None
     with suppress(OSError):
-        return _made(named)
+        return _made(folder_name)
     return None
 
 
 @cache
-def _made(named: str) -> Path:
-    return cache_folder("chains", named)
+def _made(folder_name: str) -> Path:
+    return cache_folder("chains", folder_name)
 
 
 @cache
@@ -151,20 +151,20 @@ def _sources() -> str:
 
 
 @lru_cache(maxsize=8)
-def _of_table(known: Table) -> str:
-    return sha256(repr(known.entries).encode()).hexdigest()
+def _of_table(mechanisms: Table) -> str:
+    return sha256(repr(mechanisms.entries).encode()).hexdigest()
 
 
 def _forget_oldest(folder: Path) -> None:
     """Remove the chains that were used longest ago once all of them take too much."""
-    kept = []
+    files = []
     for path in folder.glob("*.npz"):
         with suppress(FileNotFoundError):
             status = path.stat()
-            kept.append((status.st_mtime, status.st_size, path))
-    size = sum(entry[1] for entry in kept)
-    for _, taken, path in sorted(kept):
+            files.append((status.st_mtime, status.st_size, path))
+    size = sum(entry[1] for entry in files)
+    for _, file_bytes, path in sorted(files):
         if size <= _MOST_BYTES:
             return
         path.unlink(missing_ok=True)
-        size -= taken
+        size -= file_bytes

@@ -51,23 +51,23 @@ def truncation_error(
     if not len(left_out.source):
         return np.zeros(5)
     risks = chain.election_risks[chain.states :]
-    most, losses = _excursion(chain, rates, left_out.waits, risks, unflushed_hours)
-    away = most.hours + times(outage_hours, most.events)
-    cost = np.stack([losses, most.totals, away, most.hours, most.events], axis=1)
+    bound, losses = _excursion(chain, rates, left_out.waits, risks, unflushed_hours)
+    unserved_hours = bound.hours + times(outage_hours, bound.events)
+    cost = np.stack([losses, bound.totals, unserved_hours, bound.hours, bound.events], axis=1)
     # The chain starts anew where an excursion would begin, so that it visits the same states.
     flux = pi[left_out.source] * rate[left_out.moves]
-    entered = sums(chain.truncated_target, flux, len(cost))
+    entries = sums(chain.truncated_target, flux, len(cost))
     # A sum over paths that stopped at PRECISION may lack that much.
-    added: Vector = times(entered, cost.T).sum(axis=1) / (1.0 - PRECISION)
+    errors: Vector = times(entries, cost.T).sum(axis=1) / (1.0 - PRECISION)
     # Writes may stop with the transition into a truncated state, or in a state left out as rare.
     racks = chain.environment.racks
     power = unflushed_hours * power_per_hour(rates, racks, left_out.every_wait)
     stopping = times(flux * chain.stops_writes, power[chain.states + chain.truncated_target]).sum()
     rare = left_out.rare
-    often = pi[chain.source[rare]] * rate[rare]
-    stopping += (often * power[chain.target[rare]]).sum()
-    added[0] += stopping / (1.0 - PRECISION)
-    return added
+    stops = pi[chain.source[rare]] * rate[rare]
+    stopping += (stops * power[chain.target[rare]]).sum()
+    errors[0] += stopping / (1.0 - PRECISION)
+    return errors
 
 
 def _excursion(
@@ -80,14 +80,14 @@ def _excursion(
     """Bounds of an excursion, and its losses with those by a power failure before a flush."""
     racks, voters = chain.environment.racks, bool(chain.environment.voters)
     limits = Limits(rates, racks, chain.constants, voters=voters)
-    most = limits.until_well(waits, election_risks)
+    bound = limits.until_well(waits, election_risks)
     # Every failure may stop the writing, and power may go before all is on disk.
-    early = unflushed_hours * strikes_per_hour(rates, racks, power=True)
+    early_power = unflushed_hours * strikes_per_hour(rates, racks, power=True)
     strikes = strikes_per_hour(rates, racks)
-    stops = times(strikes, most.hours) + most.deaths
+    stops = times(strikes, bound.hours) + bound.deaths
     # The power of a broker that limps already goes with its death.
-    losses = most.losses + times(early, stops) + unflushed_hours * strikes * most.deaths
-    return most, losses
+    losses = bound.losses + times(early_power, stops) + unflushed_hours * strikes * bound.deaths
+    return bound, losses
 
 
 def third_failures(
@@ -106,8 +106,8 @@ def third_failures(
     left_out = left_out_of(chain)
     power = power_per_hour(rates, chain.environment.racks, left_out.every_wait)
     between = left_out.between
-    feared = rate[between] * power[left_out.after]
-    onward = sums(chain.source[between], feared, chain.states)
+    power_after = rate[between] * power[left_out.after]
+    onward = sums(chain.source[between], power_after, chain.states)
     return float((stops * onward[target]).sum()) / 2.0
 
 
@@ -173,18 +173,18 @@ def _kinds(chain: Structure) -> _Kinds:
     _, first, of_state = np.unique(
         codes_of_rows(chain.waits.T.astype(np.int64)), return_index=True, return_inverse=True
     )
-    every, of_state = chain.waits[first].astype(np.int64), of_state.ravel()
+    every_wait, of_state = chain.waits[first].astype(np.int64), of_state.ravel()
     left_out = np.arange(chain.states, len(of_state))
     risks = (np.unique(column, return_inverse=True)[1] for column in chain.election_risks.T)
     columns = [of_state, *(codes.ravel() for codes in risks)]
-    _, kinds, which = np.unique(
+    _, kinds, of_left_out = np.unique(
         codes_of_rows([column[left_out] for column in columns]),
         return_index=True,
         return_inverse=True,
     )
     kinds = left_out[kinds]
     waits = sparse.csr_array(chain.waits[kinds], dtype=np.float64)
-    return _Kinds(waits, chain.election_risks[kinds], which.ravel(), every, of_state)
+    return _Kinds(waits, chain.election_risks[kinds], of_left_out.ravel(), every_wait, of_state)
 
 
 class DrawnTruncation(NamedTuple):
@@ -211,7 +211,7 @@ def truncation_of_draws(
     pi: Vector,
     unflushed_hours: Vector,
     stops: IntArray,
-    often: Vector,
+    stop_rates: Vector,
 ) -> DrawnTruncation:
     """Bound what the states add in each draw that are left out.
 
@@ -221,34 +221,36 @@ def truncation_of_draws(
     pi (states, draws).
     unflushed_hours (draws,): until what is written is on disk.
     stops (stops,): states that transitions lead to which stop writes.
-    often (stops, draws): as for `third_failures`.
+    stop_rates (stops, draws): as for `third_failures`.
     """
     left_out, kinds = left_out_of(chain), _kinds(chain)
     power = np.array([strikes_per_hour(drawn, chain.environment.racks, True) for drawn in rates])
     power = power + kinds.every_wait @ np.stack([dying_hosts(drawn) for drawn in rates], axis=1)
-    entered, stopping = np.zeros((len(kinds.election_risks), len(rates))), np.zeros_like(power)
+    entries, stopping = np.zeros((len(kinds.election_risks), len(rates))), np.zeros_like(power)
     kind, after = kinds.of_left_out[chain.truncated_target], kinds.of_state[chain.states :]
-    _gathered(chain, left_out.moves, kind, pi, name_rates, entered)
+    _gathered(chain, left_out.moves, kind, pi, name_rates, entries)
     stops_writes = np.flatnonzero(chain.stops_writes)
     place = after[chain.truncated_target[stops_writes]]
     _gathered(chain, left_out.moves[stops_writes], place, pi, name_rates, stopping)
     rare = left_out.rare
     _gathered(chain, rare, kinds.of_state[chain.target[rare]], pi, name_rates, stopping)
-    soon = unflushed_hours * (stopping * power).sum(axis=0)
+    before_flush = unflushed_hours * (stopping * power).sum(axis=0)
     bounds = []
     for drawn, unflushed in zip(rates, unflushed_hours, strict=True):
-        most, of_draw = _excursion(chain, drawn, kinds.waits, kinds.election_risks, unflushed)
-        bounds.append((of_draw, most.totals, most.hours, most.events))
+        excursion, drawn_losses = _excursion(
+            chain, drawn, kinds.waits, kinds.election_risks, unflushed
+        )
+        bounds.append((drawn_losses, excursion.totals, excursion.hours, excursion.events))
     losses, totals, hours, events = (
-        times(entered, np.stack(bound, axis=1)).sum(axis=0) / (1.0 - PRECISION)
+        times(entries, np.stack(bound, axis=1)).sum(axis=0) / (1.0 - PRECISION)
         for bound in zip(*bounds, strict=True)
     )
-    third = _third_failures(chain, power, name_rates, stops, often)
-    return DrawnTruncation(losses + soon / (1.0 - PRECISION) + third, totals, hours, events)
+    third = _third_failures(chain, power, name_rates, stops, stop_rates)
+    return DrawnTruncation(losses + before_flush / (1.0 - PRECISION) + third, totals, hours, events)
 
 
 def _third_failures(
-    chain: Structure, power: Vector, name_rates: Vector, stops: IntArray, often: Vector
+    chain: Structure, power: Vector, name_rates: Vector, stops: IntArray, stop_rates: Vector
 ) -> Vector:
     """`third_failures` of each draw; ``power`` by kind of outages."""
     left_out, kinds = left_out_of(chain), _kinds(chain)
@@ -256,8 +258,8 @@ def _third_failures(
     rate, weight = chain.rate[between], chain.weight[between]
     place = kinds.of_state[left_out.after]
     gather(chain.source[between], place, rate, weight, power, name_rates, onward)
-    found: Vector = (often * onward[stops]).sum(axis=0) / 2.0
-    return found
+    third: Vector = (stop_rates * onward[stops]).sum(axis=0) / 2.0
+    return third
 
 
 def _gathered(
@@ -266,9 +268,9 @@ def _gathered(
     place: IntArray,
     pi: Vector,
     name_rates: Vector,
-    found: Vector,
+    totals: Vector,
 ) -> None:
     """How often some transitions happen, summed at a place for each."""
     gather(
-        place, chain.source[moves], chain.rate[moves], chain.weight[moves], pi, name_rates, found
+        place, chain.source[moves], chain.rate[moves], chain.weight[moves], pi, name_rates, totals
     )

@@ -36,8 +36,8 @@ def refused_hours_hung(stalls: IsrStalls, waiting_hours: float) -> float:
     lag = stalls.lag_hours
     if waiting_hours <= lag:
         return stalls.hung_hours - waiting_hours
-    left = max(_MAX_LAG_TIMES * lag - waiting_hours, 0.0)
-    return left * left / lag if left > 0.0 else 0.0
+    remaining_hours = max(_MAX_LAG_TIMES * lag - waiting_hours, 0.0)
+    return remaining_hours * remaining_hours / lag if remaining_hours > 0.0 else 0.0
 
 
 def refused_hours_before_outage(
@@ -53,22 +53,22 @@ def refused_hours_before_outage(
     """
     longest = _MAX_LAG_TIMES * stalls.lag_hours
     waits = min(timeouts.waiting_hours, longest)
-    certain = outage.weighted_survival(np.zeros(1), np.array([refused_hours_hung(stalls, waits)]))
+    at_once = outage.weighted_survival(np.zeros(1), np.array([refused_hours_hung(stalls, waits)]))
     if math.isinf(timeouts.outage_hours):
-        return certain
+        return at_once
     # A record written at most this long before the outage has all of `outage_hours` left.
-    full = timeouts.delivery_hours - timeouts.outage_hours
-    ends = sorted({0.0, waits, *(e for e in (stalls.lag_hours, full) if 0.0 < e < waits)})
+    full_patience = timeouts.delivery_hours - timeouts.outage_hours
+    ends = sorted({0.0, waits, *(e for e in (stalls.lag_hours, full_patience) if 0.0 < e < waits)})
     hours, weights = [], []
     for begin, end in pairwise(ends):
-        written, weight = _graded_quadrature(begin, end, outage.pace)
-        left = np.minimum(timeouts.delivery_hours - written, timeouts.outage_hours)
-        hours.append(np.maximum(left, 0.0))
-        stalled = (longest - written) / (longest - stalls.lag_hours)
+        hours_before, weight = _graded_quadrature(begin, end, outage.pace)
+        patience = np.minimum(timeouts.delivery_hours - hours_before, timeouts.outage_hours)
+        hours.append(np.maximum(patience, 0.0))
+        stalled = (longest - hours_before) / (longest - stalls.lag_hours)
         weights.append(weight * np.minimum(stalled, 1.0))
     if not hours:
-        return certain
-    return certain + outage.weighted_survival(np.concatenate(hours), np.concatenate(weights))
+        return at_once
+    return at_once + outage.weighted_survival(np.concatenate(hours), np.concatenate(weights))
 
 
 def _graded_quadrature(begin: float, end: float, pace: float) -> tuple[Vector, Vector]:
@@ -123,8 +123,8 @@ def refused_hours(
     before_outage = np.zeros(structure.states)
     if (stalled & hangs & ~writable).any() and stalls.lag_hours > 0.0:
         before_outage = refused_hours_before_outage(stalls, outage, timeouts)
-    alone = refused_hours_hung(stalls, timeouts.waiting_hours)
-    hung = np.where(writable, alone, before_outage[structure.target])
+    without_outage = refused_hours_hung(stalls, timeouts.waiting_hours)
+    hung = np.where(writable, without_outage, before_outage[structure.target])
     hours = np.where(hangs, hung, refused_hours_dead(stalls, timeouts.waiting_hours))
     return np.where(stalled, hours, 0.0)
 

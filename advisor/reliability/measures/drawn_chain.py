@@ -96,18 +96,18 @@ class _Moves(NamedTuple):
 @once_per_chain
 def moves_of(chain: Structure) -> _Moves:
     """Sort the moves of a condensed chain by what they do."""
-    every, names = np.arange(chain.states), len(chain.rate_names)
+    states, names = np.arange(chain.states), len(chain.rate_names)
     source, target = chain.source, chain.target
     losing, tails = chain.with_effect(Effect.LOSS), chain.with_effect(Effect.TAIL)
     gaps = np.zeros(len(source), dtype=bool)
     gaps[lost_gaps(chain).move] = True
     destroying = np.zeros(len(source), dtype=bool)
     destroying[late_moves(chain).begin] = True
-    feared = np.zeros(chain.states, dtype=bool)
-    feared[chain.flush_window.state] = True
-    stopping = chain.ends_writing & feared[target]
+    power_loses = np.zeros(chain.states, dtype=bool)
+    power_loses[chain.flush_window.state] = True
+    stopping = chain.ends_writing & power_loses[target]
     lossy = np.flatnonzero(losing | chain.total | tails | stopping | gaps | destroying)
-    ends = np.append(source, every), np.append(target, np.zeros_like(every))
+    ends = np.append(source, states), np.append(target, np.zeros_like(states))
     return _Moves(
         connected=Connected.of(*ends, chain.states),
         lossy=lossy,
@@ -133,9 +133,9 @@ def _orders(_: Structure) -> dict[str, Elimination]:
 def truncated_moves(chain: Structure) -> sparse.csr_array:
     """How many transitions of each name lead from a state to truncated ones: (states, names)."""
     truncated = chain.with_effect(Effect.TRUNCATED)
-    where = chain.source[truncated], chain.rate[truncated]
+    cells = chain.source[truncated], chain.rate[truncated]
     size = chain.states, len(chain.rate_names)
-    return sparse.csr_array((chain.weight[truncated], where), shape=size)
+    return sparse.csr_array((chain.weight[truncated], cells), shape=size)
 
 
 @dataclass(frozen=True)
@@ -172,14 +172,14 @@ class DrawnChain:
     @cached_property
     def rate(self) -> Vector:
         """Of each move, given its source, per hour."""
-        found: Vector = self.name_rates[self.chain.rate] * self.chain.weight[:, None]
-        return found
+        per_hour: Vector = self.name_rates[self.chain.rate] * self.chain.weight[:, None]
+        return per_hour
 
     @cached_property
     def flux(self) -> Vector:
         """How often each move happens, per hour."""
-        found: Vector = self.pi[self.chain.source] * self.rate
-        return found
+        per_hour: Vector = self.pi[self.chain.source] * self.rate
+        return per_hour
 
     @cached_property
     def lossy_rate(self) -> Vector:
@@ -198,8 +198,10 @@ class DrawnChain:
 
     def cycles(self, rate: Vector, absorbed: Vector) -> ManyCycles:
         """The cycles of the chain with other rates of its moves."""
-        every = np.concatenate([rate, self.restarts])
-        return ManyCycles(self.moves.connected, self.moves.connected.pairs @ every, absorbed)
+        with_restarts = np.concatenate([rate, self.restarts])
+        return ManyCycles(
+            self.moves.connected, self.moves.connected.pairs @ with_restarts, absorbed
+        )
 
     @cached_property
     def power_failures(self) -> Vector:
@@ -215,11 +217,11 @@ class DrawnChain:
 
     def _window_hours(self, stops: IntArray) -> Vector:
         """Hours after moves that stop writes until all is on disk."""
-        known = transitions(self.chain.rate_names)
-        waits = np.array([entry.hangs for entry in known], dtype=np.float64)
+        rate_transitions = transitions(self.chain.rate_names)
+        waits = np.array([entry.hangs for entry in rate_transitions], dtype=np.float64)
         hung = np.array([drawn.hung_follower_hours for drawn in self.parameters])
-        left: Vector = self.unflushed - waits[self.chain.rate[stops], None] * hung
-        return np.maximum(left, 0.0)
+        remaining_hours: Vector = self.unflushed - waits[self.chain.rate[stops], None] * hung
+        return np.maximum(remaining_hours, 0.0)
 
     @cached_property
     def gaps(self) -> LogGaps:
@@ -237,8 +239,8 @@ class DrawnChain:
     def lost_gap_hours(self) -> Vector:
         """Hours of writes in what each move loses that loses gaps."""
         lost = lost_gaps(self.chain)
-        there: Vector = self.gap_hours[self.chain.source[lost.move]] * lost.gaps[..., None]
-        return np.asarray(there.sum(axis=1))
+        hours: Vector = self.gap_hours[self.chain.source[lost.move]] * lost.gaps[..., None]
+        return np.asarray(hours.sum(axis=1))
 
     @cached_property
     def has_gaps(self) -> NDArray[np.bool_]:
@@ -254,7 +256,7 @@ class DrawnChain:
 
     def _within(
         self,
-        what: str,
+        followed: str,
         ends: tuple[IntArray, IntArray],
         rates: Vector,
         out: Vector,
@@ -265,9 +267,9 @@ class DrawnChain:
         retention, orders = self.retention_hours, _orders(self.chain)
         if retention <= 0.0 or not source.any():
             return np.zeros_like(source)
-        if what not in orders:
-            orders[what] = Elimination.of(len(out), *ends)
-        order = orders[what]
+        if followed not in orders:
+            orders[followed] = Elimination.of(len(out), *ends)
+        order = orders[followed]
         unlimited = order.with_totals(rates, out)
         exits = out - CHERNOFF_EXPONENT / retention * ages[:, None]
         weighing = order.with_totals(rates, exits)
@@ -277,8 +279,9 @@ class DrawnChain:
         limited = unlimited.singular | weighing.singular | beyond.any(axis=0)
         for draw in np.flatnonzero(limited).tolist():
             into = order.into(rates[:, draw])
-            asked = into, out[:, draw], ages, source[:, draw], retention
-            hours[:, draw] = hours_limited(*asked, self.rough)
+            hours[:, draw] = hours_limited(
+                into, out[:, draw], ages, source[:, draw], retention, self.rough
+            )
         return hours
 
     def chances(self, records_per_hour: float, tail_records: float) -> LossChances:
@@ -289,8 +292,10 @@ class DrawnChain:
         at_once = np.zeros(shape)
         at_once[moves.losing] = cached
         if len(lost.move) and records_per_hour > 0.0:
-            asked = self.lost_gap_hours, records_per_hour, self.unflushed, self._within
-            in_gaps = chance_in_gaps(self.gaps, lost, self.pi, *asked)
+            in_gaps = chance_in_gaps(
+                *(self.gaps, lost, self.pi, self.lost_gap_hours),
+                *(records_per_hour, self.unflushed, self._within),
+            )
             losing = self.chain.with_effect(Effect.LOSS)[lost.move]
             at_once[moves.in_gaps] = in_gaps * losing[:, None]
         total = whole_log_chance(
@@ -314,8 +319,10 @@ class DrawnChain:
             self.totals_per_hour, self.written, self.retention_hours
         )
         hours[moves.cached] += flux[moves.cached] * self.unflushed
-        left, failures, out = self.windows
-        hours[moves.stopping] += flux[moves.stopping] * flush_window_loss(failures, out, left)[1]
+        window_hours, failures, out = self.windows
+        hours[moves.stopping] += (
+            flux[moves.stopping] * flush_window_loss(failures, out, window_hours)[1]
+        )
         tails = 2.0 * tail_records * flux[moves.dropping].sum(axis=0)
         lost: Vector = records_per_hour * hours.sum(axis=0) + tails
         return lost
@@ -323,22 +330,22 @@ class DrawnChain:
     def share_of_time(self, entry: Measure, parameters: Sequence[ChainParameters]) -> Vector:
         """Share of time in the states of a measure, and in leader changes between others."""
         chain = self.chain
-        there = chain.where(entry.holds)
-        found: Vector = there.astype(np.float64) @ self.pi
+        holds = chain.where(entry.holds)
+        share: Vector = holds.astype(np.float64) @ self.pi
         if not entry.in_elections:
-            return found
-        within = ~there[chain.source] & ~there[chain.target]
+            return share
+        served = ~holds[chain.source] & ~holds[chain.target]
         hours = np.stack([p.failovers.by_name(chain.rate_names) for p in parameters], axis=2)
-        for number, change in enumerate((Effect.FAILOVER, Effect.HANDOVER)):
-            rows = np.flatnonzero(within & chain.with_effect(change))
-            found += (self.flux[rows] * hours[chain.rate[rows], number]).sum(axis=0)
-        return found
+        for column, change in enumerate((Effect.FAILOVER, Effect.HANDOVER)):
+            rows = np.flatnonzero(served & chain.with_effect(change))
+            share += (self.flux[rows] * hours[chain.rate[rows], column]).sum(axis=0)
+        return share
 
     @cached_property
     def truncation(self) -> DrawnTruncation:
         """What states that are left out add at most."""
         stops = np.flatnonzero(self.chain.ends_writing)
-        often = self.flux[stops] * self._window_hours(stops) ** 2
+        squared_windows = self.flux[stops] * self._window_hours(stops) ** 2
         return truncation_of_draws(
             self.chain.whole,
             self.rates,
@@ -346,7 +353,7 @@ class DrawnChain:
             self.pi,
             self.unflushed,
             self.chain.target[stops],
-            often,
+            squared_windows,
         )
 
     def measures(self, parameters: Sequence[ChainParameters], partitions: float) -> DrawnSet:
@@ -373,12 +380,13 @@ class DrawnChain:
         self, values: dict[str, Vector], parameters: Sequence[ChainParameters]
     ) -> dict[str, Vector]:
         """As `SolvedChain` bounds them: truncation, lumping, rounding and inversion."""
-        missing, away = self.truncation, np.array([max(drawn.failovers) for drawn in parameters])
-        first, in_gaps = parameters[0], self.lossy_flux[self.moves.in_gaps].sum(axis=0)
-        lost: Vector = times(first.retained_records, missing.totals) + missing.losses * (
-            first.records_per_hour * self.longest_gap_hours + 2.0 * first.tail_records
+        missing, shared = self.truncation, parameters[0]
+        failover_hours = np.array([max(drawn.failovers) for drawn in parameters])
+        in_gaps = self.lossy_flux[self.moves.in_gaps].sum(axis=0)
+        lost: Vector = times(shared.retained_records, missing.totals) + missing.losses * (
+            shared.records_per_hour * self.longest_gap_hours + 2.0 * shared.tail_records
         )
-        without_service = missing.without_service(away)
+        without_service = missing.without_service(failover_hours)
         events: Vector = (missing.losses + self.accuracy * in_gaps) * HOURS_PER_YEAR
         bounds: dict[str, Vector] = {
             "loss_events_per_year": events,
@@ -421,26 +429,32 @@ class DrawnChain:
         lags = {entry.name for entry in table().with_effect(*HANGING)}
         mechanisms = [entry.mechanism.name for entry in transitions(names)]
         dead, hung = (
-            np.array([getattr(drawn, which) for drawn in stalls])
-            for which in ("dead_hours", "hung_hours")
+            np.array([getattr(drawn, field) for drawn in stalls])
+            for field in ("dead_hours", "hung_hours")
         )
         hours = np.where(np.isin(mechanisms, list(lags))[:, None], hung, dead)
-        often = self.moves.by_name @ (self.flux * stalling[:, None])
+        stalls_per_hour = self.moves.by_name @ (self.flux * stalling[:, None])
         values = {
-            "write_stalled": (often * hours).sum(axis=0),
+            "write_stalled": (stalls_per_hour * hours).sum(axis=0),
             "records_refused_per_year": self._refused(parameters, stalls, timeouts, stalling),
         }
-        from_writable, others = self.truncated_per_hour
+        from_writable, from_refusing = self.truncated_per_hour
         missing, records = self.truncation, parameters[0].records_per_hour
         longest = np.maximum(dead, hung)
         patience = timeouts.outage_hours if math.isfinite(timeouts.outage_hours) else 0.0
-        most = np.array(
+        most_refused_hours = np.array(
             [ack_stalls.max_refused_hours(frozenset(mechanisms), s, timeouts) for s in stalls]
         )
-        away = missing.without_service(np.array([max(drawn.failovers) for drawn in parameters]))
-        refused_hours = away + others * patience + times(most, missing.events + from_writable)
+        unserved_hours = missing.without_service(
+            np.array([max(drawn.failovers) for drawn in parameters])
+        )
+        refused_hours = (
+            unserved_hours
+            + from_refusing * patience
+            + times(most_refused_hours, missing.events + from_writable)
+        )
         bounds = {
-            "write_stalled": times(longest, missing.events + from_writable + others),
+            "write_stalled": times(longest, missing.events + from_writable + from_refusing),
             "records_refused_per_year": refused_hours * records * HOURS_PER_YEAR,
         }
         errors = self._with_rounding(bounds, values, {})
@@ -462,8 +476,8 @@ class DrawnChain:
         absorbed, writable = np.zeros(chain.states), chain.writable
         within = writable[chain.source] & writable[chain.target]
         for draw, drawn in enumerate(parameters):
-            alone = self._generator(self.rate[:, draw], absorbed, draw)
-            outage = SojournTime(alone, ~writable)
+            one_draw = self._generator(self.rate[:, draw], absorbed, draw)
+            outage = SojournTime(one_draw, ~writable)
             hours = float(self.pi[:, draw] @ outage.after(budget_hours))
             beyond = np.maximum(drawn.failovers.by_name(chain.rate_names) - budget_hours, 0.0)
             flux = self.flux[:, draw]
@@ -471,8 +485,10 @@ class DrawnChain:
                 moves = within & chain.with_effect(change)
                 hours += float(flux[moves] @ beyond[chain.rate[moves], number])
             if max(stalls[draw]) > 0.0:
-                given_up = ack_stalls.refused_hours(chain, stalling, outage, stalls[draw], timeouts)
-                hours += float(flux @ given_up)
+                refused_hours = ack_stalls.refused_hours(
+                    chain, stalling, outage, stalls[draw], timeouts
+                )
+                hours += float(flux @ refused_hours)
             refused[draw] = hours * drawn.records_per_hour * HOURS_PER_YEAR
         return refused
 
@@ -492,34 +508,35 @@ class DrawnChain:
         surviving[moves.lossy] *= 1.0 - probability
         first = first_losses(self.cycles(surviving, absorbed), HOURS_PER_YEAR)
         for draw in np.flatnonzero(first.unsettled).tolist():
-            alone = self._generator(surviving[:, draw], absorbed[:, draw], draw)
+            one_draw = self._generator(surviving[:, draw], absorbed[:, draw], draw)
             # As accurate as a draw is; all digits would take seconds a draw.
-            found = first_passage.first_loss(alone, HOURS_PER_YEAR, ROUGH)
-            first.mean_hours[draw], first.probability[draw] = found.mean_hours, found.probability
-            first.visits[:, draw] = regenerative.stationary(alone.renewed)
-        there = self.pi
+            first_loss = first_passage.first_loss(one_draw, HOURS_PER_YEAR, ROUGH)
+            first.mean_hours[draw] = first_loss.mean_hours
+            first.probability[draw] = first_loss.probability
+            first.visits[:, draw] = regenerative.stationary(one_draw.renewed)
+        pi = self.pi
         if not chances.tails.any():
-            there = first.visits / first.visits.sum(axis=0)
-        flux = there[chain.source] * self.rate
-        lasting = flux.copy()
-        lasting[moves.lossy] *= 1.0 - probability
+            pi = first.visits / first.visits.sum(axis=0)
+        flux = pi[chain.source] * self.rate
+        surviving_flux = flux.copy()
+        surviving_flux[moves.lossy] *= 1.0 - probability
         per_year = flux[moves.lossy] * HOURS_PER_YEAR
-        late = LateLosses(chain, moves.lossy, lasting)
+        late = LateLosses(chain, moves.lossy, surviving_flux)
         assert chain.restarts is not None
-        by_name = moves.by_name @ flux + (chain.restarts.T @ there) * self.name_rates
+        by_name = moves.by_name @ flux + (chain.restarts.T @ pi) * self.name_rates
         year = YearlyLosses(
             lossy=moves.lossy,
             flux=flux * HOURS_PER_YEAR,
             at_once=late.credited(per_year * chances.at_once),
             early=per_year * chances.window,
             any_tail=per_year * chances.any_tail,
-            alone=alone_of_draws(chain, lasting),
+            alone=alone_of_draws(chain, surviving_flux),
             out=1.0 - self.pi[0],
             by_name=by_name * HOURS_PER_YEAR,
         )
         events, tails = (
-            moves.lossy_by_name @ late.credited(per_year * part)
-            for part in (chances.events, chances.tails)
+            moves.lossy_by_name @ late.credited(per_year * losses)
+            for losses in (chances.events, chances.tails)
         )
         separate, *_ = chain.outage_classes
         return losses_of_chain(
@@ -549,8 +566,8 @@ def rates_of(chain: Structure, parameters: Sequence[ChainParameters]) -> Vector:
     for number, (name, _) in enumerate(names):
         place[name] = number
     rates = np.array([[rate for _, rate in drawn.rates_per_hour] for drawn in parameters])
-    found: Vector = rates.T[[place[name] for name in chain.rate_names]]
-    return found
+    of_chain: Vector = rates.T[[place[name] for name in chain.rate_names]]
+    return of_chain
 
 
 def alone_of_draws(chain: Structure, flux: Vector) -> Vector:
@@ -560,13 +577,13 @@ def alone_of_draws(chain: Structure, flux: Vector) -> Vector:
     arrivals = adds_up(paths.target, chain.states) @ moving
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(moving > 0.0, moving / arrivals[paths.target], 0.0)
-    found = np.zeros((struck_alone.MOST + 1, chain.states, draws))
-    found[0, 0] = 1.0
-    after, changed = np.zeros_like(found), np.full(draws, np.inf)
+    shares = np.zeros((struck_alone.MOST + 1, chain.states, draws))
+    shares[0, 0] = 1.0
+    after, changed = np.zeros_like(shares), np.full(draws, np.inf)
     for _ in range(struck_alone.MOST_STEPS):
-        follow(paths[1:], share, found, after, changed, struck_alone.PRECISION)
-        found, after = after, found
+        follow(paths[1:], share, shares, after, changed, struck_alone.PRECISION)
+        shares, after = after, shares
         if (changed <= struck_alone.PRECISION).all():
             break
-    rest = np.maximum(1.0 - found.sum(axis=0), 0.0)
-    return np.concatenate([found, rest[None]])
+    unassigned = np.maximum(1.0 - shares.sum(axis=0), 0.0)
+    return np.concatenate([shares, unassigned[None]])

@@ -67,8 +67,8 @@ class DrawnMeasures:
     def resized(self, cards: int) -> DrawnMeasures:
         """As many cards, with any numbers."""
         return DrawnMeasures(
-            {name: np.resize(part, cards) for name, part in self.values.items()},
-            {name: np.resize(part, cards) for name, part in self.errors.items()},
+            {name: np.resize(amounts, cards) for name, amounts in self.values.items()},
+            {name: np.resize(amounts, cards) for name, amounts in self.errors.items()},
             np.resize(self.states, cards),
         )
 
@@ -76,13 +76,19 @@ class DrawnMeasures:
         """The same with some cards measured otherwise."""
 
         def with_others(before: Any, after: Any) -> Any:
-            found = before.copy()
-            found[rows] = after
-            return found
+            mixed = before.copy()
+            mixed[rows] = after
+            return mixed
 
         return DrawnMeasures(
-            {name: with_others(part, others.values[name]) for name, part in self.values.items()},
-            {name: with_others(part, others.errors[name]) for name, part in self.errors.items()},
+            {
+                name: with_others(amounts, others.values[name])
+                for name, amounts in self.values.items()
+            },
+            {
+                name: with_others(amounts, others.errors[name])
+                for name, amounts in self.errors.items()
+            },
             with_others(self.states, others.states),
         )
 
@@ -135,17 +141,17 @@ def measured_together(
     for number, drawn in enumerate(cases):
         chain = drawn.chain
         chains[chain.constants, chain.mechanisms, nominal(chain)].append(number)
-    parts = []
+    batches = []
     for of_chain in chains.values():
-        together = _together(case, cases[of_chain[0]].chain, guides)
-        for first in range(0, len(of_chain), together):
-            rows = of_chain[first : first + together]
-            asked = [cases[row] for row in rows]
-            parts.append((rows, _measured(case, asked, guides, first_losses, producers)))
-    found = parts[0][1].resized(len(cases))
-    for rows, part in parts:
-        found = found.replaced(rows, part)
-    return found
+        at_once = _together(case, cases[of_chain[0]].chain, guides)
+        for first in range(0, len(of_chain), at_once):
+            rows = of_chain[first : first + at_once]
+            batch = [cases[row] for row in rows]
+            batches.append((rows, _measured(case, batch, guides, first_losses, producers)))
+    measures = batches[0][1].resized(len(cases))
+    for rows, measured in batches:
+        measures = measures.replaced(rows, measured)
+    return measures
 
 
 def _together(case: Case, parameters: ChainParameters, guides: Guides) -> int:
@@ -174,16 +180,16 @@ def _measured(
     }
     counts = {pattern: members.partitions for pattern, members in case.patterns.items()}
     values, errors = (
-        {name: _over_sets(by_set, counts, name) for name, by_set in _transposed(parts).items()}
-        for parts in (
-            {pattern: found.values for pattern, found in sets.items()},
-            {pattern: found.errors for pattern, found in sets.items()},
+        {name: _over_sets(by_set, counts, name) for name, by_set in _transposed(amounts).items()}
+        for amounts in (
+            {pattern: drawn_set.values for pattern, drawn_set in sets.items()},
+            {pattern: drawn_set.errors for pattern, drawn_set in sets.items()},
         )
     )
     for name in averaged():
         if name in values:
             values[name] = np.minimum(values[name], 1.0)
-    losses = {pattern: found.losses for pattern, found in sets.items()}
+    losses = {pattern: drawn_set.losses for pattern, drawn_set in sets.items()}
     first, values["mean_years_to_loss"] = _first_of_draws(cases, losses, first_losses)
     lost = values["acked_records_lost_per_year"]
     values["loss_probability_per_year"] = np.minimum(first, lost)
@@ -198,7 +204,7 @@ def _measured(
     if case.config.acks == 0:
         values["acked_records_lost_per_year"] = np.zeros(len(cases))
         errors["acked_records_lost_per_year"] = np.zeros(len(cases))
-    states = sum(found.states for found in sets.values())
+    states = sum(drawn_set.states for drawn_set in sets.values())
     return DrawnMeasures(values, errors, np.full(len(cases), states))
 
 
@@ -206,10 +212,10 @@ def _add_dropped(
     values: dict[str, Vector], errors: dict[str, Vector], unacknowledged: bool
 ) -> None:
     """With acks=0 what is lost or refused is dropped; otherwise nothing is."""
-    dropped, parts = "records_dropped_per_year", ("acked_records_lost_per_year", OF_PRODUCERS[1])
+    dropped, names = "records_dropped_per_year", ("acked_records_lost_per_year", OF_PRODUCERS[1])
     for amounts in (values, errors):
-        whole = sum((amounts[name] for name in parts), np.zeros_like(amounts[parts[0]]))
-        amounts[dropped] = whole if unacknowledged else np.zeros_like(whole)
+        total = sum((amounts[name] for name in names), np.zeros_like(amounts[names[0]]))
+        amounts[dropped] = total if unacknowledged else np.zeros_like(total)
 
 
 def _first_of_draws(
@@ -229,17 +235,18 @@ def _first_of_draws(
         )
         if struck.same_events.all():
             tails = None if case.chain.constants.acks == "all" else KAFKA_TAILS
-            asked = case.placement, case.exchangeable, tails, unexamined
-            together = any_loss(losses, struck, *asked)
-            return together.probability, together.mean_years
+            first_loss = any_loss(
+                losses, struck, case.placement, case.exchangeable, tails, unexamined
+            )
+            return first_loss.probability, first_loss.mean_years
     probability, years = np.zeros(len(cases)), np.zeros(len(cases))
     for draw, drawn_case in enumerate(cases):
         sets = {}
         for pattern, drawn in losses.items():
-            one = drawn.of(draw)
-            sets[pattern] = SetMeasures((one, one), {}, 0.0, 0.0, 0, {})
-        first, _ = first_losses(drawn_case, sets)
-        probability[draw], years[draw] = first.probability, first.mean_years
+            set_losses = drawn.of(draw)
+            sets[pattern] = SetMeasures((set_losses, set_losses), {}, 0.0, 0.0, 0, {})
+        counted, _ = first_losses(drawn_case, sets)
+        probability[draw], years[draw] = counted.probability, counted.mean_years
     return probability, years
 
 
@@ -250,7 +257,7 @@ def forget_draws() -> None:
 
 def _transposed(by_set: Mapping[Pattern, Mapping[str, Vector]]) -> dict[str, dict[Pattern, Vector]]:
     names = next(iter(by_set.values()))
-    return {name: {pattern: part[name] for pattern, part in by_set.items()} for name in names}
+    return {name: {pattern: amounts[name] for pattern, amounts in by_set.items()} for name in names}
 
 
 def _measured_set(
@@ -282,7 +289,7 @@ def _solved(chain: Structure, parameters: Sequence[ChainParameters]) -> DrawnCha
     key = (
         chain,
         rates_of(chain, parameters).tobytes(),
-        tuple((each.unflushed_hours, each.hung_follower_hours) for each in parameters),
+        tuple((draw.unflushed_hours, draw.hung_follower_hours) for draw in parameters),
         parameters[0].retention_hours,
         parameters[0].precision,
     )

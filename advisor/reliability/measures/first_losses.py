@@ -40,9 +40,12 @@ _MANY_SETS, _FEWER_SETS = 2000, 400
 
 def measure_sets(case: Case) -> dict[Pattern, SetMeasures]:
     """Measures of one set of each rack pattern."""
-    asked = case.chain, case.timeouts, case.stalls, case.partitions_together
+    shares = measure_table.of_states()
     return {
-        pattern: measure(pattern, *asked, measure_table.of_states()) for pattern in case.patterns
+        pattern: measure(
+            pattern, case.chain, case.timeouts, case.stalls, case.partitions_together, shares
+        )
+        for pattern in case.patterns
     }
 
 
@@ -64,18 +67,20 @@ TOGETHER: Mapping[FirstLosses, Unexamined] = MappingProxyType(
 
 def _first_losses(case: Case, sets: Mapping[Pattern, SetMeasures], unexamined: Unexamined) -> Pair:
     counted = _combined(case, sets, case.placement, 0, unexamined)
-    if all(found.losses[0] is found.losses[1] for found in sets.values()):
+    if all(measures.losses[0] is measures.losses[1] for measures in sets.values()):
         return counted, counted
-    if (apart := _apart(case, sets) * counted.mean_years) <= unexamined.most:
-        error = counted.error + apart
+    if (difference := _apart(case, sets) * counted.mean_years) <= unexamined.most:
+        error = counted.error + difference
         return (counted._replace(error=error),) * 2
     if not _is_large(case):
         upper = _combined(case, sets, case.placement, 1, unexamined)
     else:
         fewer = case.placement.some_of(_FEWER_SETS, case.exchangeable)
-        before, after = (_combined(case, sets, fewer, which, unexamined) for which in range(2))
+        before, after = (
+            _combined(case, sets, fewer, estimate, unexamined) for estimate in range(2)
+        )
         upper = scaled(_alone(case, sets)[1], counted, before, after)
-    return counted, max(counted, upper, key=lambda each: each.mean_years)
+    return counted, max(counted, upper, key=lambda loss: loss.mean_years)
 
 
 def _apart(case: Case, sets: Mapping[Pattern, SetMeasures]) -> float:
@@ -97,10 +102,10 @@ def _combined(
     case: Case,
     sets: Mapping[Pattern, SetMeasures],
     placement: Placement,
-    which: int,
+    estimate: int,
     unexamined: Unexamined,
 ) -> AnyLoss:
-    """First loss of the sets of a placement; ``which``: 1 for the upper estimate."""
+    """First loss of the sets of a placement; ``estimate``: 1 for the upper one."""
     remembered = _few_sets if len(placement.sets) <= _MANY_SETS else _many_sets
     return remembered(
         placement,
@@ -111,7 +116,7 @@ def _combined(
         unexamined,
         picks(case),
         tuple(
-            (pattern, sets[pattern].losses[which])
+            (pattern, sets[pattern].losses[estimate])
             for pattern in placement.replica_set_classes(case.exchangeable)
         ),
     )
@@ -123,20 +128,22 @@ def scaled_from_fewer(case: Case, nominal: Pair) -> FirstLosses | None:
         return None
     fewer = case.placement.some_of(_FEWER_SETS, case.exchangeable)
 
-    def on_fewer(asked: Case, sets: Mapping[Pattern, SetMeasures]) -> Pair:
-        one, upper = (_combined(asked, sets, fewer, which, ALL_THAT_MATTERS) for which in range(2))
-        return one, upper
+    def on_fewer(drawn_case: Case, sets: Mapping[Pattern, SetMeasures]) -> Pair:
+        counted, upper = (
+            _combined(drawn_case, sets, fewer, estimate, ALL_THAT_MATTERS) for estimate in range(2)
+        )
+        return counted, upper
 
     @lru_cache(maxsize=1)
     def before() -> Pair:
         rough = case.roughly(case.model)
         return on_fewer(rough, measure_sets(rough))
 
-    def first_losses(other: Case, sets: Mapping[Pattern, SetMeasures]) -> Pair:
-        after = on_fewer(other, sets)
-        losses = zip(_alone(other, sets), nominal, before(), after, strict=True)
-        one, upper = (scaled(*each) for each in losses)
-        return one, max(one, upper, key=lambda each: each.mean_years)
+    def first_losses(drawn_case: Case, sets: Mapping[Pattern, SetMeasures]) -> Pair:
+        after = on_fewer(drawn_case, sets)
+        losses = zip(_alone(drawn_case, sets), nominal, before(), after, strict=True)
+        counted, upper = (scaled(*estimates) for estimates in losses)
+        return counted, max(counted, upper, key=lambda loss: loss.mean_years)
 
     return first_losses
 
@@ -144,27 +151,34 @@ def scaled_from_fewer(case: Case, nominal: Pair) -> FirstLosses | None:
 def _alone(case: Case, sets: Mapping[Pattern, SetMeasures]) -> tuple[SetsAlone, SetsAlone]:
     """The sets by themselves, for the first loss as counted and for its upper estimate."""
     tails = case.chain.constants.acks != "all"
-    one, other = (
+    counted, upper = (
         SetsAlone.of(
-            {pattern: found.losses[n] for pattern, found in sets.items()},
+            {pattern: measures.losses[estimate] for pattern, measures in sets.items()},
             *(case.placement, case.exchangeable, tails),
         )
-        for n in range(2)
+        for estimate in range(2)
     )
-    return one, other
+    return counted, upper
 
 
 def chances_along(case: Case) -> tuple[tuple[str, float], ...]:
     """Probability that what strikes a rack takes another along, or a restart another restart."""
-    known = [table()[name] for name in case.model.mechanisms]
-    paths = {each.name: each.path(each.spreads or each.overlaps) for each in known}
+    mechanisms = [table()[name] for name in case.model.mechanisms]
+    paths = {
+        mechanism.name: mechanism.path(mechanism.spreads or mechanism.overlaps)
+        for mechanism in mechanisms
+    }
     return tuple((name, case.model.get(path, 0.0)) for name, path in paths.items() if path)
 
 
 def picks(case: Case) -> tuple[tuple[str, Pick], ...]:
     """How the mechanisms that strike brokers by chance pick them."""
-    known = [table()[name] for name in case.model.mechanisms]
-    return tuple((each.name, Pick.of(each, case.model)) for each in known if each.share)
+    mechanisms = [table()[name] for name in case.model.mechanisms]
+    return tuple(
+        (mechanism.name, Pick.of(mechanism, case.model))
+        for mechanism in mechanisms
+        if mechanism.share
+    )
 
 
 def _all_sets(

@@ -37,14 +37,14 @@ class LateMoves(NamedTuple):
 def late_moves(chain: Structure) -> LateMoves:
     """Find the transitions of a chain by which destroyed brokers go and come."""
     replacement = table().replacement.name
-    known = [transition(name) for name in chain.rate_names]
+    rate_transitions = [transition(name) for name in chain.rate_names]
     ends = [
         ((entry.ends and not entry.copies) or entry.decides) and entry.mechanism.name == replacement
-        for entry in known
+        for entry in rate_transitions
     ]
-    destroys = np.array([entry.destroys for entry in known], dtype=bool)[chain.rate]
-    gone = table().stages(table().replacement.condition)
-    destroyed = np.asarray(np.isin(chain.own, gone).any(axis=1))[chain.target]
+    destroys = np.array([entry.destroys for entry in rate_transitions], dtype=bool)[chain.rate]
+    replaced_stages = table().stages(table().replacement.condition)
+    destroyed = np.asarray(np.isin(chain.own, replaced_stages).any(axis=1))[chain.target]
     passing = destroyed & ~destroys & (chain.source != chain.target)
     return LateMoves(
         np.array(ends, dtype=bool)[chain.rate],
@@ -83,22 +83,22 @@ class LateLosses:
         Returns (lossy, draws): with the same sum.
         """
         late = amounts[self._late]
-        there = sums(self._leaving, late, self._states)
-        total = there.sum(axis=0)
+        lost_at = sums(self._leaving, late, self._states)
+        total = lost_at.sum(axis=0)
         if not total.any():
             return amounts
-        visited = np.zeros_like(there)
+        visited = np.zeros_like(lost_at)
         for _ in range(_MOST_STEPS):
-            visited += there
-            passed = there[self._pass_target] * self._pass_share
-            there = sums(self._passing, passed, self._states)
-            there[:, there.sum(axis=0) <= _REMAINS * total] = 0.0
-            if not there.any():
+            visited += lost_at
+            passed = lost_at[self._pass_target] * self._pass_share
+            lost_at = sums(self._passing, passed, self._states)
+            lost_at[:, lost_at.sum(axis=0) <= _REMAINS * total] = 0.0
+            if not lost_at.any():
                 break
         begun = visited[self._begin_target] * self._begin_share
-        whole = begun.sum(axis=0)
-        moved = whole > 0.0
-        found = amounts.copy()
-        found[self._late] = np.where(moved, 0.0, late)
-        found[self._begin] += begun * (total / np.where(moved, whole, np.inf))
-        return found
+        traced = begun.sum(axis=0)
+        is_traced = traced > 0.0
+        credited = amounts.copy()
+        credited[self._late] = np.where(is_traced, 0.0, late)
+        credited[self._begin] += begun * (total / np.where(is_traced, traced, np.inf))
+        return credited

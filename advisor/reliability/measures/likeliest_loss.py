@@ -25,14 +25,14 @@ _SHORTEST = 1e-15
 
 def likeliest_loss(case: Case) -> LossPath | None:
     """Return the path of the replica sets on which it is most frequent; None without any loss."""
-    parts = [
+    paths = [
         (path, sets.partitions)
         for pattern, sets in case.patterns.items()
         if (path := _likeliest_on(pattern, case.chain)) is not None
     ]
-    if not parts:
+    if not paths:
         return None
-    return max(parts, key=lambda part: part[0].per_year * part[1])[0]
+    return max(paths, key=lambda path_on_sets: path_on_sets[0].per_year * path_on_sets[1])[0]
 
 
 @lru_cache(maxsize=256)
@@ -100,8 +100,8 @@ def _step(solved: SolvedChain, index: int) -> LossStep:
     replicas = chain.environment.replicas
     source, target = chain.source[index], chain.target[index]
     before, after = (sorted(chain.own[s, :replicas].tolist()) for s in (source, target))
-    left = list(after)
+    changed = list(after)
     for condition in before:
-        if condition in left:
-            left.remove(condition)
-    return LossStep(chain.rate_names[chain.rate[index]], len(left))
+        if condition in changed:
+            changed.remove(condition)
+    return LossStep(chain.rate_names[chain.rate[index]], len(changed))

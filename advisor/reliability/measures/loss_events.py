@@ -107,20 +107,20 @@ class RecordsAtRisk:
     def chances(self, records_per_hour: float, tail_records: float) -> LossChances:
         """Probability of a loss event at each transition, by arrivals while it is writable."""
         cached = -math.expm1(-records_per_hour * self.unflushed_hours)
-        found: Vector = np.full(len(self.losses), cached)
+        chance: Vector = np.full(len(self.losses), cached)
         if len(self.lost.move) and records_per_hour > 0.0:
             lost, source = self.lost, self.chain.source[self.lost.move]
             hours = (self.gap_hours[source] * lost.gaps).sum(axis=1)
-            found[lost.move] = chance_in_gaps(
+            chance[lost.move] = chance_in_gaps(
                 *(self.gaps, lost, self.pi[:, None], hours[:, None], records_per_hour),
                 np.array([self.unflushed_hours]),
                 on_one_card(self.retention_hours, self.rough),
             )[:, 0]
-        found[self.chain.total] = records_lost.whole_log_chance(
+        chance[self.chain.total] = records_lost.whole_log_chance(
             records_per_hour, self.totals_per_hour, self.written, self.retention_hours
         )
         return LossChances(
-            self.losses * found,
+            self.losses * chance,
             self.dropping * (-self.tails * math.expm1(-tail_records)),
             self.dropping * -math.expm1(-self.tails * tail_records),
             window_chance(
@@ -148,14 +148,14 @@ def chance_in_gaps(
 
     lost_hours (lossy, draws): hours of writes in them, times the probability of the state before.
     """
-    asked = pi, records_per_hour, unflushed_hours, within
-    found = some_record(gaps, lost.sets, *asked)[lost.number]
-    there = pi[gaps.source[lost.move]]
+    record = some_record(gaps, lost.sets, pi, records_per_hour, unflushed_hours, within)
+    with_record = record[lost.number]
+    probability = pi[gaps.source[lost.move]]
     with np.errstate(divide="ignore", invalid="ignore"):
-        chance, mean = found / there, records_per_hour * lost_hours / there
+        chance, mean = with_record / probability, records_per_hour * lost_hours / probability
     # Jensen: no mixture of Poisson variables with this mean is positive more often. So the
     # error of an inversion never makes more losses than records.
-    return np.where(there > 0.0, np.minimum(chance, -np.expm1(-mean)), 0.0)
+    return np.where(probability > 0.0, np.minimum(chance, -np.expm1(-mean)), 0.0)
 
 
 def window_chance(hours: Vector, failures: Vector, out: Vector, records_per_hour: float) -> Vector:
@@ -165,10 +165,10 @@ def window_chance(hours: Vector, failures: Vector, out: Vector, records_per_hour
     ``integral of c exp(-o t) (1 - exp(-rate (T - t)))`` from 0 to T.
     """
     chance = np.zeros(hours.shape)
-    some = (hours > 0.0) & (failures > 0.0)
-    window, arriving = hours[some], records_per_hour * hours[some]
-    share = arriving * second_difference(out[some] * window, arriving)
-    chance[some] = failures[some] * window * share
+    can_lose = (hours > 0.0) & (failures > 0.0)
+    window, arriving = hours[can_lose], records_per_hour * hours[can_lose]
+    share = arriving * second_difference(out[can_lose] * window, arriving)
+    chance[can_lose] = failures[can_lose] * window * share
     return chance
 
 
@@ -177,23 +177,25 @@ def second_difference(one: Vector, other: Vector) -> Vector:
 
     The integral of ``exp(-one * x - other * y)`` over all positive x and y with ``x + y < 1``.
     """
-    least, most = np.minimum(one, other), np.maximum(one, other)
-    found = np.zeros(len(most))
-    few = most < _FEW
-    small, large = -least[few], -most[few]
+    smaller, larger = np.minimum(one, other), np.maximum(one, other)
+    difference = np.zeros(len(larger))
+    series = larger < _FEW
+    small, large = -smaller[series], -larger[series]
     # Taylor's series: complete homogeneous polynomials of the two, over (degree + 2)!.
     polynomial = power = np.ones(len(small))
     for degree in range(_TERMS):
-        found[few] += polynomial / math.factorial(degree + 2)
+        difference[series] += polynomial / math.factorial(degree + 2)
         power = power * small
         polynomial = polynomial * large + power
-    least, most = least[~few], most[~few]
-    found[~few] = (_mean_decay(least) - np.exp(-least) * _mean_decay(most - least)) / most
-    return found
+    smaller, larger = smaller[~series], larger[~series]
+    difference[~series] = (
+        _mean_decay(smaller) - np.exp(-smaller) * _mean_decay(larger - smaller)
+    ) / larger
+    return difference
 
 
 def _mean_decay(exponent: Vector) -> Vector:
     """Mean of ``exp(-exponent * x)`` for x from 0 to 1."""
     safe = np.where(exponent > 0.0, exponent, 1.0)
-    found: Vector = np.where(exponent > 0.0, -np.expm1(-safe) / safe, 1.0)
-    return found
+    decay: Vector = np.where(exponent > 0.0, -np.expm1(-safe) / safe, 1.0)
+    return decay

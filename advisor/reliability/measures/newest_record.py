@@ -52,8 +52,8 @@ def gap_sets(
     waiting = set(range(1, len(before)))
     while waiting:
         members = waiting.pop()
-        some = np.flatnonzero(needed[members][target_of])
-        sets, states = before[members, some], source_of[some]
+        into = np.flatnonzero(needed[members][target_of])
+        sets, states = before[members, into], source_of[into]
         new = ~needed[sets, states] & (sets > 0)
         needed[sets[new], states[new]] = True
         waiting.update(np.unique(sets[new]).tolist())
@@ -61,9 +61,9 @@ def gap_sets(
     number = np.full(needed.shape, -1)
     number[needed] = np.arange(len(state))
     steps = [
-        (moves[some], np.full(len(some), members), before[members, some])
+        (moves[into], np.full(len(into), members), before[members, into])
         for members in range(1, len(before))
-        for some in (np.flatnonzero(needed[members][target_of]),)
+        for into in (np.flatnonzero(needed[members][target_of]),)
     ]
     move, after, came_from = map(np.concatenate, zip(*steps, strict=True))
     row = number[after, target[move]]
@@ -91,15 +91,15 @@ def some_record(
     opens = (new_hours > 0.0).any(axis=1) & (new_gap >= 0)
     opens &= sets.after >> np.maximum(new_gap, 0) & 1 > 0
     # Probability of a record in a new gap; per hour of writes with which it begins.
-    written = -np.expm1(-records_per_hour * unflushed_hours)
-    begun = new_hours[opens] * (written / np.maximum(unflushed_hours, 1e-300))
+    has_record = -np.expm1(-records_per_hour * unflushed_hours)
+    new_records = new_hours[opens] * (has_record / np.maximum(unflushed_hours, 1e-300))
     ages = gaps.growing[sets.state]
     grows = ages & (sets.members & 1 > 0)
     source = np.where(grows[:, None], records_per_hour * pi[sets.state], 0.0)
-    source += sums(sets.row[opens], begun, len(sets.state))
-    kept = np.flatnonzero(sets.column >= 0)
+    source += sums(sets.row[opens], new_records, len(sets.state))
+    followed = np.flatnonzero(sets.column >= 0)
     # A record in the new gap is newer than those that were there.
-    rate = gaps.rate[sets.move[kept]]
-    rate[opens[kept]] *= 1.0 - written
+    rate = gaps.rate[sets.move[followed]]
+    rate[opens[followed]] *= 1.0 - has_record
     out = gaps.out[sets.state] + (records_per_hour * grows)[:, None]
-    return within("sets", (sets.column[kept], sets.row[kept]), rate, out, ages, source)
+    return within("sets", (sets.column[followed], sets.row[followed]), rate, out, ages, source)

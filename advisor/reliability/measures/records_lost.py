@@ -137,19 +137,23 @@ def on_one_card(retention_hours: float, rough: bool = False) -> Within:
     return within
 
 
-def _totals_per_hour_written(losses_per_hour: Vector | float, written: Vector | float) -> Vector:
+def _totals_per_hour_written(
+    losses_per_hour: Vector | float, writable_share: Vector | float
+) -> Vector:
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(np.greater(written, 0.0), np.divide(losses_per_hour, written), 0.0)
+        return np.where(
+            np.greater(writable_share, 0.0), np.divide(losses_per_hour, writable_share), 0.0
+        )
 
 
 def whole_log_hours(
-    losses_per_hour: Vector | float, written: Vector | float, retention_hours: float
+    losses_per_hour: Vector | float, writable_share: Vector | float, retention_hours: float
 ) -> Vector:
     """Mean hours of writing that a log holds when all of it is lost, by losses that are Poisson.
 
-    ``written`` is the fraction of time in which the partition is writable.
+    ``writable_share`` is the fraction of time in which the partition is writable.
     """
-    rate = _totals_per_hour_written(losses_per_hour, written)
+    rate = _totals_per_hour_written(losses_per_hour, writable_share)
     with np.errstate(divide="ignore", invalid="ignore"):
         hours = -np.expm1(-rate * retention_hours) / rate
     return np.where(rate * retention_hours == 0.0, retention_hours, hours)
@@ -158,11 +162,11 @@ def whole_log_hours(
 def whole_log_chance(
     records_per_hour: float,
     losses_per_hour: Vector | float,
-    written: Vector | float,
+    writable_share: Vector | float,
     retention_hours: float,
 ) -> Vector:
     """Probability that a log holds a record when all of it is lost, by the same hours."""
-    rate = _totals_per_hour_written(losses_per_hour, written)
+    rate = _totals_per_hour_written(losses_per_hour, writable_share)
     if records_per_hour == 0.0:
         return np.zeros_like(rate)
     arrivals = records_per_hour + rate

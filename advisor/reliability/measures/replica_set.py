@@ -55,10 +55,10 @@ def ends_soonest(parameters: ChainParameters) -> str:
     """The number of the card that ends outages soonest, and what to do about it."""
     ends = [(rate, name) for name, rate in parameters.rates_per_hour if transition(name).ends]
     rate, name = max(ends)
-    found = transition(name)
-    path = found.mechanism.duration[0]
-    if found.decides or found.copies:
-        path = DECISION_HOURS if found.decides else COPY
+    quickest = transition(name)
+    path = quickest.mechanism.duration[0]
+    if quickest.decides or quickest.copies:
+        path = DECISION_HOURS if quickest.decides else COPY
     seconds = significant(3600.0 / rate)
     return (
         f"by {path} the card ends some outages within {seconds} seconds on average, and "

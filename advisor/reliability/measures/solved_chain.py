@@ -94,8 +94,8 @@ class SolvedChain:
         self.restarts: Vector = np.zeros(0)
         if structure.restarts is not None:
             self.restarts = structure.restarts @ self.name_rates
-        known = transitions(structure.rate_names)
-        self.mechanisms = [entry.mechanism.name for entry in known]
+        rate_transitions = transitions(structure.rate_names)
+        self.mechanisms = [entry.mechanism.name for entry in rate_transitions]
         self.failover_hours = parameters.failovers.by_name(structure.rate_names)
         self.generator = self._generator(self.rate, np.zeros(structure.states))
         failures = structure.flush_window.per_hour(self.name_rates, structure.states)
@@ -193,8 +193,10 @@ class SolvedChain:
         bounds = truncation_error(whole, self.rates, rate, self.pi, *hours)
         errors: list[float] = bounds.tolist()
         stops = np.flatnonzero(self.flush_hours)
-        often = self.flux[stops] * self.flush_hours[stops] ** 2
-        errors[0] += third_failures(whole, self.rates, rate, self.chain.target[stops], often)
+        squared_windows = self.flux[stops] * self.flush_hours[stops] ** 2
+        errors[0] += third_failures(
+            whole, self.rates, rate, self.chain.target[stops], squared_windows
+        )
         return errors
 
     @cached_property
@@ -209,9 +211,8 @@ class SolvedChain:
         whole = self.chain.whole
         truncated = whole.with_effect(Effect.TRUNCATED)
         flux = self.pi[whole.source[truncated]] * self._whole_rate[truncated]
-        before = whole.writable[whole.source[truncated]]
-        from_writable, others = (flux[each].sum() for each in (before, ~before))
-        return float(from_writable), float(others)
+        writable = whole.writable[whole.source[truncated]]
+        return float(flux[writable].sum()), float(flux[~writable].sum())
 
     @property
     def _gap_losses_per_year(self) -> float:
@@ -280,18 +281,18 @@ class SolvedChain:
         until_loss = self.until_loss(probability)
         first = first_passage.first_loss(until_loss, HOURS_PER_YEAR, self.precision)
         # Tails are lost so often that what follows them counts, too.
-        there = self.pi
+        pi = self.pi
         if not chances.tails.any():
             # Every loss leads back to the healthy state, so that none follows another.
-            there = regenerative.stationary(until_loss.renewed, self.precision)
-        flux = there[self.chain.source] * self.rate
+            pi = regenerative.stationary(until_loss.renewed, self.precision)
+        flux = pi[self.chain.source] * self.rate
         surviving = flux * (1.0 - probability)
         per_year = flux * HOURS_PER_YEAR
         lossy = np.arange(len(flux))
         late = LateLosses(self.chain, lossy, surviving[:, None])
         by_name = self._by_name(per_year)
         if self.chain.restarts is not None:
-            by_name += (there @ self.chain.restarts) * self.name_rates * HOURS_PER_YEAR
+            by_name += (pi @ self.chain.restarts) * self.name_rates * HOURS_PER_YEAR
         # One card is one draw: an axis of length 1 comes last.
         year = YearlyLosses(
             lossy=lossy,
@@ -303,19 +304,20 @@ class SolvedChain:
             out=np.array([1.0 - float(self.pi[0])]),
             by_name=by_name[:, None],
         )
-        counts = chances.events, chances.tails
         events, tails = (
-            self._by_name(late.credited((per_year * part)[:, None])[:, 0])[:, None]
-            for part in counts
+            self._by_name(late.credited((per_year * losses)[:, None])[:, 0])[:, None]
+            for losses in (chances.events, chances.tails)
         )
         rates = Rates.of(self.name_rates[:, None], [self.rates], [self.destruction])
-        when = FirstOfSet(np.array([first.mean_hours]), np.array([first.probability]), first.method)
-        given = when, (events, tails), year, rates
+        of_year = (
+            FirstOfSet(np.array([first.mean_hours]), np.array([first.probability]), first.method),
+            *((events, tails), year, rates),
+        )
         separate, standing, joint = self.chain.outage_classes
-        losses = losses_of_chain(self.chain, separate, separate, *given)
+        counted = losses_of_chain(self.chain, separate, separate, *of_year)
         if not (upper and self.parameters.joint_outages):
-            return losses, losses
-        return losses, losses_of_chain(self.chain, standing, joint, *given)
+            return counted, counted
+        return counted, losses_of_chain(self.chain, standing, joint, *of_year)
 
     def until_loss(self, loss_probability: Vector) -> generator.Generator:
         """The chain with the first loss as absorption, by its probability at each transition."""
@@ -359,10 +361,10 @@ class SolvedChain:
     def _share_of_time(self, entry: Measure) -> Causes:
         """Share of time in the states of a measure, and in leader changes between others."""
         if entry not in self._shares:
-            there = self.chain.where(entry.holds)
-            causes = self._by_outage(self.pi * there)
+            holds = self.chain.where(entry.holds)
+            causes = self._by_outage(self.pi * holds)
             if entry.in_elections:
-                elections = (self._leader_changes(~there) * self.failover_hours).sum(axis=1)
+                elections = (self._leader_changes(~holds) * self.failover_hours).sum(axis=1)
                 causes = _add(causes, self._by_mechanism(elections))
             self._shares[entry] = causes
         return self._shares[entry]
@@ -422,8 +424,10 @@ class SolvedChain:
         lost, hours = self._at_risk.lost, np.zeros(len(source))
         gap_hours = (self.gap_hours[source[lost.move]] * lost.gaps).sum(axis=1)
         hours[lost.move] = gap_hours * self.rate[lost.move]
-        whole = records_lost.whole_log_hours(self.totals_per_hour, self.written, retention)
-        hours += np.where(total, self.flux * whole, 0.0)
+        whole_log_hours = records_lost.whole_log_hours(
+            self.totals_per_hour, self.written, retention
+        )
+        hours += np.where(total, self.flux * whole_log_hours, 0.0)
         cached = self.chain.with_effect(Effect.LOSS) & ~total
         cached[lost.move] = False
         hours += np.where(cached, self.flux * self.parameters.unflushed_hours, 0.0)
@@ -436,10 +440,13 @@ class SolvedChain:
 def _moves(chain: Structure) -> MovePattern:
     source, target = chain.source, chain.target
     if chain.restarts is not None:
-        every = np.arange(chain.states)
-        source, target = np.append(source, every), np.append(target, np.zeros_like(every))
+        states = np.arange(chain.states)
+        source, target = np.append(source, states), np.append(target, np.zeros_like(states))
     return MovePattern.of(source, target, chain.states, np.arange(len(source)))
 
 
-def _add(one: Causes, other: Causes) -> Causes:
-    return {name: one.get(name, 0.0) + other.get(name, 0.0) for name in {**one, **other}}
+def _add(causes: Causes, more_causes: Causes) -> Causes:
+    return {
+        name: causes.get(name, 0.0) + more_causes.get(name, 0.0)
+        for name in {**causes, **more_causes}
+    }

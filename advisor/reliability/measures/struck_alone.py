@@ -48,48 +48,48 @@ def shares(chain: Structure, flux: Vector) -> Vector:
     flux (transitions,): how often each happens, in any unit.
     Returns (4, states): none, one, two, and more or not known.
     """
-    every = paths(chain)
-    happen = flux[every.move] > 0
-    often = flux[every.move[happen]]
-    source, target, counts = (part[happen] for part in every[1:])
-    share = often / np.bincount(target, often, chain.states)[target]
+    all_paths = paths(chain)
+    happen = flux[all_paths.move] > 0
+    path_flux = flux[all_paths.move[happen]]
+    source, target, counts = (column[happen] for column in all_paths[1:])
+    share = path_flux / np.bincount(target, path_flux, chain.states)[target]
     ways = []
     for count in range(MOST + 1):
-        some = counts == count
-        ways.append((source[some], target[some], share[some]))
-    found = np.zeros((MOST + 2, chain.states))
-    found[0, 0] = 1.0
+        of_count = counts == count
+        ways.append((source[of_count], target[of_count], share[of_count]))
+    by_count = np.zeros((MOST + 2, chain.states))
+    by_count[0, 0] = 1.0
     for _ in range(MOST_STEPS):
-        before, found = found, np.zeros_like(found)
-        found[0, 0] = 1.0
+        before, by_count = by_count, np.zeros_like(by_count)
+        by_count[0, 0] = 1.0
         for count, (source, target, share) in enumerate(ways):
             for already in range(MOST + 1 - count):
                 amounts = share * before[already, source]
-                found[already + count] += np.bincount(target, amounts, chain.states)
-        if float(np.abs(found - before).max()) <= PRECISION:
+                by_count[already + count] += np.bincount(target, amounts, chain.states)
+        if float(np.abs(by_count - before).max()) <= PRECISION:
             break
-    found[-1] = np.maximum(1.0 - found[:-1].sum(axis=0), 0.0)
-    return found
+    by_count[-1] = np.maximum(1.0 - by_count[:-1].sum(axis=0), 0.0)
+    return by_count
 
 
 def not_known(states: int) -> Vector:
     """The same where it is not counted: every state may have any number, as an array like that."""
-    found = np.zeros((MOST + 2, states))
-    found[-1] = 1.0
-    return found
+    by_count = np.zeros((MOST + 2, states))
+    by_count[-1] = 1.0
+    return by_count
 
 
 def _struck_alone(name: str) -> int:
     """Number of brokers that a transition strikes without the rest of their rack."""
-    known, mechanism = transition(name), transition(name).mechanism
-    if known.decides:
+    cause, mechanism = transition(name), transition(name).mechanism
+    if cause.decides:
         return MOST + 1
-    if known.ends or mechanism.effect.of_quorum:
+    if cause.ends or mechanism.effect.of_quorum:
         return 0
-    if known.chosen > 0:
-        return known.chosen
+    if cause.chosen > 0:
+        return cause.chosen
     if mechanism.scope is Scope.BROKER:
-        return 1 + known.pair
+        return 1 + cause.pair
     # Brokers of a destroyed rack are replaced one by one, but all of them are as stale.
     if mechanism.together or mechanism.scope is Scope.RACK:
         return 0

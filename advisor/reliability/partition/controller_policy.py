@@ -12,7 +12,6 @@ from advisor.protocol.rules.partition_registration import Registration, Replicas
 from advisor.protocol.rules.versions import Rules, rules_for
 
 Active = frozenset[int]
-Now = Registration
 _REMEMBERED = 2**16
 _ANY_RULES = rules_for("4.2")
 
@@ -39,24 +38,26 @@ class ControllerDecisions:
 
     def __init__(self, policy: Policy) -> None:
         @lru_cache(maxsize=_REMEMBERED)
-        def broker_back(now: Now, slot: int, active: Active, unclean: bool) -> Registration:
-            return controller.broker_back(now, slot, active, unclean, policy)
+        def broker_back(
+            registration: Registration, slot: int, active: Active, unclean: bool
+        ) -> Registration:
+            return controller.broker_back(registration, slot, active, unclean, policy)
 
         @lru_cache(maxsize=_REMEMBERED)
-        def broker_stopping(now: Now, slot: int, active: Active) -> Registration:
-            return controller.broker_stopping(now, slot, active, policy)
+        def broker_stopping(registration: Registration, slot: int, active: Active) -> Registration:
+            return controller.broker_stopping(registration, slot, active, policy)
 
         @lru_cache(maxsize=_REMEMBERED)
-        def broker_gone(now: Now, slot: int, active: Active) -> Registration:
-            return controller.broker_gone(now, slot, active, policy)
+        def broker_gone(registration: Registration, slot: int, active: Active) -> Registration:
+            return controller.broker_gone(registration, slot, active, policy)
 
         @lru_cache(maxsize=_REMEMBERED)
-        def isr_proposed(now: Now, isr: Replicas, active: Active) -> Registration:
-            return controller.isr_proposed(now, isr, active, policy)
+        def isr_proposed(registration: Registration, isr: Replicas, active: Active) -> Registration:
+            return controller.isr_proposed(registration, isr, active, policy)
 
         @lru_cache(maxsize=_REMEMBERED)
-        def quiet(now: Now) -> Registration:
-            return normalised_registration(now, policy.rules.elect_in_isr_order)
+        def quiet(registration: Registration) -> Registration:
+            return normalised_registration(registration, policy.rules.elect_in_isr_order)
 
         self.broker_back, self.broker_stopping = broker_back, broker_stopping
         self.broker_gone, self.isr_proposed, self.quiet = broker_gone, isr_proposed, quiet
@@ -115,6 +116,6 @@ class ChainConstants:
     @cached_property
     def refuses(self) -> tuple[bool, ...]:
         """Whether a leader refuses to write, by the size of its ISR; the last is for all larger."""
-        asked = range(max(self.policy.min_isr, 1) + 1)
-        refusals = [refusal_before_append(self.acks, n, self.policy.min_isr) for n in asked]
+        isr_sizes = range(max(self.policy.min_isr, 1) + 1)
+        refusals = [refusal_before_append(self.acks, n, self.policy.min_isr) for n in isr_sizes]
         return tuple(refusal is not None for refusal in refusals)

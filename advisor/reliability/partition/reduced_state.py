@@ -123,7 +123,7 @@ def receivers(state: PartitionState) -> tuple[int, ...]:
     leader, condition = state.registration.leader, state.condition
     if condition[leader] == LIMPING:
         return (leader,)
-    return tuple([slot for slot, own in enumerate(condition) if own == UP or slot == leader])
+    return tuple([slot for slot, c in enumerate(condition) if c == UP or slot == leader])
 
 
 def copies_run(state: PartitionState) -> bool:
@@ -148,11 +148,11 @@ def operator_can_elect(state: PartitionState) -> bool:
 def most_complete(level: tuple[int, ...], condition: tuple[int, ...]) -> int | None:
     """The active replica that holds most, healthy ones first; None if one down holds more."""
     best = min(
-        (slot for slot, own in enumerate(condition) if own in RUNNING),
+        (slot for slot in range(len(condition)) if condition[slot] in RUNNING),
         key=lambda slot: (level[slot], condition[slot] != UP, slot),
         default=None,
     )
-    down = [held for held, own in zip(level, condition, strict=True) if own in DOWN]
+    down = [level[slot] for slot in range(len(level)) if condition[slot] in DOWN]
     return None if best is None or min(down, default=EMPTY) < level[best] else best
 
 
@@ -235,11 +235,11 @@ def struck_by(state: PartitionState, event: int, slots: tuple[int, ...]) -> tupl
         return slots[:1] if state.controller != CONTROLLER_AFTER[event] else ()
     if event == DECIDED:
         return slots[:1] if operator_can_elect(state) else ()
-    condition, can_be = state.condition, _STRUCK[event]
+    condition, strikable = state.condition, _STRUCK[event]
     if event == COPIED and not copies_run(state):
         return ()
     leader = state.registration.leader if event == LAG else None
-    return tuple([slot for slot in slots if condition[slot] in can_be and slot != leader])
+    return tuple([slot for slot in slots if condition[slot] in strikable and slot != leader])
 
 
 _MEDIA_LOSS = int(Effect.LOSS | Effect.MEDIA_LOSS)
@@ -341,28 +341,28 @@ class Transition:
 
     def change_controller(self, after: int) -> None:
         """Lose the controller, or restore it and make the decisions that were pending."""
-        works, self.controller = self.controller == CONTROLLER_WORKS, after
-        if works:
+        had_controller, self.controller = self.controller == CONTROLLER_WORKS, after
+        if had_controller:
             self.unfenced = tuple(sorted(self.active))
         if after != CONTROLLER_WORKS:
             return
         fallen = [slot for slot in self.unfenced if slot not in self.active]
-        waiting = tuple([s for s, own in enumerate(self.condition) if own in WAITING])
+        waiting = tuple([s for s, c in enumerate(self.condition) if c in WAITING])
         fallen.sort(key=self._decision_order)
         waiting = tuple(sorted(waiting, key=self._decision_order))
         self.unfenced = ()
-        self.condition = [DOWN_CLEAN if own == CUT_OFF else own for own in self.condition]
+        self.condition = [DOWN_CLEAN if c == CUT_OFF else c for c in self.condition]
         if self.constants.policy.rules.mode == "kraft":
-            self._each(CRASH, tuple(fallen), self.active, self.active | frozenset(fallen))
+            self._decide_in_turn(CRASH, tuple(fallen), self.active, self.active | frozenset(fallen))
         elif fallen:
             self.registration = controller.controller_started(
                 self.registration, self.active, self.constants.policy, fallen
             )
         if waiting:
-            before = self.active
+            were_active = self.active
             self._start(waiting, WAITING_CLEAN)
             self.active = _active(tuple(self.condition))
-            self._each(BACK, waiting, self.active, before)
+            self._decide_in_turn(BACK, waiting, self.active, were_active)
         leader = self.leader()
         self._follow(self.led_before, leader)
         on_record = self.before.registration.leader
@@ -377,8 +377,8 @@ class Transition:
         """
         on_record, level = self.registration, self.holds[slot]
         place = on_record.isr.index(slot) if slot in on_record.isr else len(self.holds)
-        in_elr, known = slot in on_record.elr, slot in on_record.last_known_elr
-        return slot != on_record.leader, self.condition[slot], level, place, in_elr, known
+        in_elr, last_known = slot in on_record.elr, slot in on_record.last_known_elr
+        return slot != on_record.leader, self.condition[slot], level, place, in_elr, last_known
 
     def decide(self, event: int, slots: tuple[int, ...]) -> None:
         """Apply the controller's decisions, one by one, the leader first."""
@@ -391,21 +391,23 @@ class Transition:
             if not slots:
                 return
         order = sorted(slots, key=lambda slot: slot != self.led_before)
-        self._each(event, tuple(order), final, self.were_active)
-        before, leader = self.led_before, self.leader()
-        self._follow(before, leader)
-        if before in slots and leader != before:
+        self._decide_in_turn(event, tuple(order), final, self.were_active)
+        old_leader, leader = self.led_before, self.leader()
+        self._follow(old_leader, leader)
+        if old_leader in slots and leader != old_leader:
             self.effects |= _HANDOVER if event == STOP else _FAILOVER
-            if self.written and self._gave_up(before, leader):
+            if self.written and self._gave_up(old_leader, leader):
                 self.effects |= _TAIL
 
-    def _gave_up(self, old: int, leader: int) -> bool:
+    def _gave_up(self, old_leader: int, leader: int) -> bool:
         """Whether acknowledged records that only the old leader had are dropped."""
-        if self.constants.acks == "all" or leader == old:
+        if self.constants.acks == "all" or leader == old_leader:
             return False
-        return leader != NO_LEADER or old not in self.registration.isr + self.registration.elr
+        return (
+            leader != NO_LEADER or old_leader not in self.registration.isr + self.registration.elr
+        )
 
-    def _each(
+    def _decide_in_turn(
         self,
         event: int,
         order: tuple[int, ...],
@@ -452,12 +454,13 @@ class Transition:
         that was large enough on record while there were writes.
         """
         isr, condition = self.registration.isr, self.condition
-        kept = (leader,) if limps else tuple([slot for slot in isr if condition[slot] == UP])
-        if kept == isr:
+        fetching = (leader,) if limps else tuple([slot for slot in isr if condition[slot] == UP])
+        if fetching == isr:
             return
-        both = (self.before.registration, self.registration)
-        if leader != self.led_before or not all(refused(one, self.constants) for one in both):
-            self._propose(kept)
+        registrations = (self.before.registration, self.registration)
+        refuses = all(refused(registration, self.constants) for registration in registrations)
+        if leader != self.led_before or not refuses:
+            self._propose(fetching)
 
     def _propose(self, isr: tuple[int, ...]) -> None:
         """The leader's AlterPartition request."""
@@ -466,11 +469,11 @@ class Transition:
     def finish(self) -> tuple[PartitionState, Outcome]:
         """Rank the logs again and map every old gap to its new number."""
         registration, before = self.registration, self.before
-        now = PartitionState(
+        settled = PartitionState(
             registration, tuple(self.condition), before.level, self.controller, self.unfenced
         )
-        if is_writable(now, self.constants):
-            self.pushed = receivers(now)
+        if is_writable(settled, self.constants):
+            self.pushed = receivers(settled)
         ranks, gap_map = ranked(tuple(self.holds), before.level, self.pushed)
         if registration is not before.registration:
             registration = self.decisions.quiet(registration)
@@ -503,10 +506,10 @@ class Transition:
     def _count_media_loss(self) -> None:
         if not self.before.has_data:
             return
-        most = min(self.holds)
-        if most == EMPTY:
+        best = min(self.holds)
+        if best == EMPTY:
             self.effects |= _TOTAL
-        if most > 0:
+        if best > 0:
             self.effects |= _MEDIA_LOSS
 
     def _lose_page_cache(self, power_lost: frozenset[int], early: bool) -> None:
@@ -528,12 +531,12 @@ class Transition:
             return
         if leader not in self.spared:
             self.pushed, self.spared = None, frozenset()
-        kept = self.holds[leader]
-        if min(self.holds) < kept:
-            self.effects |= _ELECTION_LOSS | (_TOTAL if kept == EMPTY else 0)
-        self.holds = [max(held, kept) for held in self.holds]
+        leader_holds = self.holds[leader]
+        if min(self.holds) < leader_holds:
+            self.effects |= _ELECTION_LOSS | (_TOTAL if leader_holds == EMPTY else 0)
+        self.holds = [max(held, leader_holds) for held in self.holds]
 
-    def elect_what_is_left(self) -> None:
+    def elect_most_complete(self) -> None:
         """The operator's unclean election; see `operator_can_elect`."""
         best = most_complete(self.before.level, self.before.condition)
         assert best is not None
@@ -554,7 +557,7 @@ def apply(
     if event in OF_QUORUM:
         work.change_controller(CONTROLLER_AFTER[event])
     elif event == DECIDED:
-        work.elect_what_is_left()
+        work.elect_most_complete()
     else:
         work.strike(event, struck)
         if event in CONTROLLER_EVENTS:

@@ -75,12 +75,12 @@ class PartitionTransitionTable:
 
     def last_first(self, state: int, event: int, slots: tuple[int, ...]) -> tuple[int, Outcome]:
         """The same step with the last two slots in the opposite order of assignment."""
-        *others, one, last = as_they_are = tuple(range(self.replicas))
-        order = (*others, last, one)
-        noticed = tuple(sorted(slots, key=order.index))
+        *first_slots, last_but_one, last = assigned = tuple(range(self.replicas))
+        order = (*first_slots, last, last_but_one)
+        reordered_slots = tuple(sorted(slots, key=order.index))
         before = _assigned(self.states[state], order)
-        following, outcome = apply(before, event, noticed, self.constants)
-        return self.number(self._rebalanced(_assigned(following, as_they_are))), outcome
+        following, outcome = apply(before, event, reordered_slots, self.constants)
+        return self.number(self._rebalanced(_assigned(following, assigned))), outcome
 
     def _rebalanced(self, state: PartitionState) -> PartitionState:
         """Move the leadership of a fully replicated partition to the preferred leader.
@@ -88,8 +88,8 @@ class PartitionTransitionTable:
         ``auto.leader.rebalance.enable`` does so within minutes; its cost is that of the change
         before.
         """
-        whole = state.condition == self._all_up and len(set(state.level)) == 1
-        if not whole or state.controller != CONTROLLER_WORKS:
+        fully_replicated = state.condition == self._all_up and len(set(state.level)) == 1
+        if not fully_replicated or state.controller != CONTROLLER_WORKS:
             return state
         return self.states[0] if is_readable(state) else state
 
@@ -114,9 +114,9 @@ class PartitionTransitionTable:
 
     def facts(self, numbers: IntArray) -> IntArray:
         """WRITABLE, READABLE, GAPS, IN_SYNC and COPIES of partition states: (5, asked)."""
-        more = len(self.states) - len(self._facts)
-        if more > 0:
-            self._facts = np.concatenate([self._facts, np.full((more, _FACTS), -1)])
+        new_states = len(self.states) - len(self._facts)
+        if new_states > 0:
+            self._facts = np.concatenate([self._facts, np.full((new_states, _FACTS), -1)])
         unknown = np.unique(numbers[self._facts[numbers, 0] < 0])
         if len(unknown):
             self._facts[unknown] = [self._facts_of(self.states[n]) for n in unknown.tolist()]

@@ -96,7 +96,7 @@ class Tornado:
         if first.factor == 1.0:
             return f"No number of the card moves {self.measure} within its range."
         at_low, at_high = map(formatting.significant, (first.result_at_low, first.result_at_high))
-        low, high = map(formatting.as_given, (first.low, first.high))
+        low, high = map(formatting.in_few_digits, (first.low, first.high))
         return (
             f"The assumption that moves {self.measure} most is {first.path}: "
             f"{at_low} at its low, {low}, and {at_high} at its high, {high}."
@@ -120,7 +120,8 @@ class Tornado:
         """
         lines = [self.summary]
         lines += [
-            f"  {row.path} from {formatting.as_given(row.low)} to {formatting.as_given(row.high)}: "
+            f"  {row.path} from {formatting.in_few_digits(row.low)} to "
+            f"{formatting.in_few_digits(row.high)}: "
             f"{formatting.significant(row.result_at_low)} to "
             f"{formatting.significant(row.result_at_high)} {self.unit}"
             for row in self.rows
@@ -184,8 +185,8 @@ class Tornado:
         rows = [
             {
                 "number": row.path,
-                "from low to high": f"{formatting.as_given(row.low)} to "
-                f"{formatting.as_given(row.high)}",
+                "from low to high": f"{formatting.in_few_digits(row.low)} to "
+                f"{formatting.in_few_digits(row.high)}",
                 "at its low": formatting.significant(row.result_at_low),
                 "at its high": formatting.significant(row.result_at_high),
                 "evidence": row.evidence,

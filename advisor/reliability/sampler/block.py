@@ -101,13 +101,13 @@ def run_block(plan: Plan, block: Block) -> Row:
 def _run_cycles(plan: Plan, bias: Bias, block: Block) -> Row:
     """Sample as many cycles as have overlapping outages in the block's years."""
     cycles = block.years * plan.strikes_per_year * bias.overlaps
-    begun = begun_by(bias, cycles)
-    done, control = sample_cycles(plan, bias, begun, block)
-    cycle = done.cycle[0]
+    begun_cycles = begun_by(bias, cycles)
+    cycles_run, control = sample_cycles(plan, bias, begun_cycles, block)
+    cycle = cycles_run.cycle[0]
     # Mean hours from the end of a cycle until the next one begins.
     well = 1.0 / control["strikes_per_hour"]
     waited = float(cycle["done"]) * well
-    number, weights, *spread = _sum_losses(done.first_losses, begun)
+    number, weights, *spread = _sum_losses(cycles_run.first_losses, begun_cycles)
     to_loss = weights * well + cycle["to_loss"]
     at_risk_squared = 2.0 * well * (waited + cycle["at_risk"]) + cycle["at_risk_squared"]
     return Row(
@@ -120,8 +120,8 @@ def _run_cycles(plan: Plan, bias: Bias, block: Block) -> Row:
         first_losses=int(number),
         loss_moments=int(control["loss_moments"]),
         events=int(control["events"]),
-        causes=tuple(done.totals.ravel().tolist()),
-        outages=tuple(done.outages_by_length.tolist()),
+        causes=tuple(cycles_run.totals.ravel().tolist()),
+        outages=tuple(cycles_run.outages_by_length.tolist()),
         cycles=(
             *(float(cycle["done"]), weights, *spread),
             float(to_loss / HOURS_PER_YEAR),
@@ -130,7 +130,7 @@ def _run_cycles(plan: Plan, bias: Bias, block: Block) -> Row:
     )
 
 
-def _sum_losses(by_kind: NDArray[np.float64], begun: NDArray[np.int64]) -> tuple[float, ...]:
+def _sum_losses(by_kind: NDArray[np.float64], begun_cycles: NDArray[np.int64]) -> tuple[float, ...]:
     """Number, sum of the weights, its variance, and largest weight of the first losses.
 
     How many cycles a kind begins is fixed, so the sum varies less than if each loss came by chance.
@@ -141,10 +141,12 @@ def _sum_losses(by_kind: NDArray[np.float64], begun: NDArray[np.int64]) -> tuple
     """
     number, weights, *_ = by_kind.sum(axis=0).tolist()
     sums, squares = by_kind[:, of_cycles.WEIGHTS], by_kind[:, of_cycles.SQUARES]
-    unequal = squares - sums**2 / np.maximum(begun, 1)
-    variances = np.where(begun > 1, unequal * begun / np.maximum(begun - 1, 1), squares)
-    least = weights**2 / max(int(begun.sum()), 1)
-    variance = max(math.fsum(np.maximum(variances, 0.0)), least)
+    unequal = squares - sums**2 / np.maximum(begun_cycles, 1)
+    variances = np.where(
+        begun_cycles > 1, unequal * begun_cycles / np.maximum(begun_cycles - 1, 1), squares
+    )
+    least_variance = weights**2 / max(int(begun_cycles.sum()), 1)
+    variance = max(math.fsum(np.maximum(variances, 0.0)), least_variance)
     return number, weights, variance, float(by_kind[:, of_cycles.LARGEST].max())
 
 
@@ -173,13 +175,13 @@ def _run_paths(plan: Plan, retrials: tuple[float, ...], block: Block) -> Row:
 
 
 def sample_cycles(
-    plan: Plan, bias: Bias, begun: NDArray[np.int64], block: Block
+    plan: Plan, bias: Bias, begun_cycles: NDArray[np.int64], block: Block
 ) -> tuple[Cycles, Any]:
     """Run cycles, so many begun by each kind of failure, with the random numbers of a block."""
     sim = new_state(plan)
-    done, rng = new_cycles(sim, bias, begun), generator(block)
-    _run_with_tables(_cycle_kernel(), plan, sim, lambda table: (rng, table, sim, done))
-    return done, sim.control[0]
+    cycles, rng = new_cycles(sim, bias, begun_cycles), generator(block)
+    _run_with_tables(_cycle_kernel(), plan, sim, lambda table: (rng, table, sim, cycles))
+    return cycles, sim.control[0]
 
 
 def begun_by(bias: Bias, cycles: float) -> NDArray[np.int64]:
@@ -258,9 +260,9 @@ class RollingRow(NamedTuple):
 def run_rolling_block(plan: Plan, block: Block) -> RollingRow:
     """Sample the rolling restarts of one block, of a plan whose ``rolling.alone`` is set."""
     control = _state_after(plan, block).control[0]
-    most = float(control["largest_weight"]), float(control["largest_struck_weight"])
+    largest_weights = float(control["largest_weight"]), float(control["largest_struck_weight"])
     sums = (float(control[f"sum_{name}"]) for name in ("hours", "unwritable", "refused", "lost"))
-    return RollingRow(block.years, float(control["sum_weight"]), *most, *sums)
+    return RollingRow(block.years, float(control["sum_weight"]), *largest_weights, *sums)
 
 
 def _state_after(plan: Plan, block: Block) -> KernelState:
@@ -271,9 +273,9 @@ def _state_after(plan: Plan, block: Block) -> KernelState:
     if plan.rolling is not None and not plan.rolling.alone:
         # Begin at a random moment of the calendar, so that all years are the same on average.
         control, period = sim.control[0], plan.rolling.period_hours
-        begun = rng.random() * period
-        control["hour_at_time_0"] = begun % 24.0
-        control["roll_date"] = (plan.rolling.hour_of_week - begun) % period
+        begin_hour = rng.random() * period
+        control["hour_at_time_0"] = begin_hour % 24.0
+        control["roll_date"] = (plan.rolling.hour_of_week - begin_hour) % period
         control["roll_due"] = control["roll_date"]
     _run_with_tables(_year_kernel(), plan, sim, lambda table: (rng, table, sim))
     return sim

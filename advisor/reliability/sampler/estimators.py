@@ -145,15 +145,15 @@ class BlockTotals:
     def ratio(self, measured: RateDefinition) -> Ratio:
         """What the blocks counted."""
         amounts = [math.fsum(block[list(measured.rows)].ravel()) for block in self.totals]
-        most = measured.most * self.years_as_one
+        largest = measured.most * self.years_as_one
         if self.largest_weight is not None:
             # Fewer cycles are drawn than begin in these years, and each may weigh more.
-            most *= self.largest_weight * self.years / math.fsum(self.span)
+            largest *= self.largest_weight * self.years / math.fsum(self.span)
         # Outages and records lost vary, and so do the weights of paths that split.
         varies = measured.of_outages or RECORDS_LOST in measured.rows
         heavier = HEAVIER if self.splits or (varies and self.largest_weight is None) else 1.0
         events = self._events() if measured.rows == (FIRST_LOSSES,) else None
-        return Ratio(amounts, measured.exposures, most, heavier, events)
+        return Ratio(amounts, measured.exposures, largest, heavier, events)
 
     def _events(self) -> tuple[float, float] | None:
         """Variance and largest weight of the first losses; None if they are not independent."""
@@ -203,28 +203,28 @@ def merge(
     Raises InputError if a row is missing, duplicated or from another run.
     """
     ordered = _in_order(rows, blocks, plan)
-    counted = BlockTotals(ordered, plan, model, load.retention_hours / HOURS_PER_YEAR)
+    totals = BlockTotals(ordered, plan, model, load.retention_hours / HOURS_PER_YEAR)
     holds_records = plan.records_per_hour > 0.0 and not never_writes(config)
-    years, rates = counted.years, _rates(plan, counted, holds_records)
+    years, rates = totals.years, _rates(plan, totals, holds_records)
     measured: dict[str, Estimate] = {
-        name: _never(years) if entry is None else counted.estimate(entry)
+        name: _never(years) if entry is None else totals.estimate(entry)
         for name, entry in rates.items()
     }
     of_plan = plan.clumping, plan.largest_weight, plan.unforced_failures_per_year
     history = history_of(ordered)
     lost = loss_chance(history, years, *of_plan)
-    if counted.missing:
-        lost = with_a_missing_kind(lost, counted.ratio(counted.first_losses).most)
+    if totals.missing:
+        lost = with_a_missing_kind(lost, totals.ratio(totals.first_losses).most)
         lost = replace(lost, high=min(lost.high, 1.0))
-    waiting = waiting_time(counted.ratio(counted.first_losses), years)
+    waiting = waiting_time(totals.ratio(totals.first_losses), years)
     if waiting.seen:
-        waiting = replace(waiting, low=1.0 / (1.0 / waiting.low + counted.unseen_failures))
+        waiting = replace(waiting, low=1.0 / (1.0 / waiting.low + totals.unseen_failures))
     measured |= {"loss_probability_per_year": lost, "mean_years_to_loss": waiting}
     measured |= _impossible(measured, plan, holds_records, years)
     return Sampled(
         **measures_as_fields(Sampled, measured),
         tolerates=tolerance(config),
-        causes=_causes(measured["loss_probability_per_year"], counted, rates),
+        causes=_causes(measured["loss_probability_per_year"], totals, rates),
         years=years,
         seed=blocks[0].seed,
         blocks=len(blocks),
@@ -247,7 +247,9 @@ def merge(
 def _weights(rows: Sequence[Row]) -> Weights:
     """How well the weighted losses stand for the real ones."""
     losses = round(sum(row.first_losses for row in rows))
-    total, varied = (math.fsum(row.cycles[at] for row in rows) for at in (WEIGHTS, VARIANCE))
+    total, varied = (
+        math.fsum(row.cycles[column] for row in rows) for column in (WEIGHTS, VARIANCE)
+    )
     return Weights.of(losses, total, varied, max(row.cycles[LARGEST] for row in rows))
 
 
@@ -262,20 +264,20 @@ def _outages(rows: Sequence[Row]) -> tuple[tuple[float, float, float], ...]:
 
 
 def _rates(
-    plan: Plan, counted: BlockTotals, holds_records: bool
+    plan: Plan, totals: BlockTotals, holds_records: bool
 ) -> dict[str, RateDefinition | None]:
     """What the measures are the rates of; None for what these settings rule out."""
     partitions = sum(plan.partitions)
-    hours = [years * HOURS_PER_YEAR * partitions for years in counted.span]
-    written = plan.records_per_hour * HOURS_PER_YEAR * partitions
-    held = plan.retained_records * partitions
+    hours = [years * HOURS_PER_YEAR * partitions for years in totals.span]
+    records_written = plan.records_per_hour * HOURS_PER_YEAR * partitions
+    records_held = plan.retained_records * partitions
     whole_set = most_lost_at_once(plan) * max(plan.partitions)
-    lost = RateDefinition((RECORDS_LOST,), counted.span, held, whole_set, whole_set)
+    lost = RateDefinition((RECORDS_LOST,), totals.span, records_held, whole_set, whole_set)
     dropped = RateDefinition(
-        (RECORDS_LOST, REFUSED), counted.span, held + written, whole_set, whole_set
+        (RECORDS_LOST, REFUSED), totals.span, records_held + records_written, whole_set, whole_set
     )
     unacknowledged = plan.constants.acks == 0
-    losses = RateDefinition((LOSS_EVENTS,), counted.span, partitions, largest=partitions)
+    losses = RateDefinition((LOSS_EVENTS,), totals.span, partitions, largest=partitions)
     # Without a follower there is none to wait for.
     waits = any(plan.stall_hours) and plan.replicas > 1
     return {
@@ -287,17 +289,17 @@ def _rates(
         },
         "write_stalled": RateDefinition((STALLED,), hours, 1.0, ceiling=1.0) if waits else None,
         "records_refused_per_year": RateDefinition(
-            (REFUSED,), counted.span, written, of_outages=written
+            (REFUSED,), totals.span, records_written, of_outages=records_written
         ),
         "records_dropped_per_year": dropped if unacknowledged else None,
     }
 
 
 def _never(
-    years: int, why: str = "cannot happen with these settings", value: float = 0.0
+    years: int, reason: str = "cannot happen with these settings", value: float = 0.0
 ) -> Estimate:
     """How often what cannot happen does, or the infinite time until it does."""
-    return Estimate(value, value, value, years, why)
+    return Estimate(value, value, value, years, reason)
 
 
 def _impossible(
@@ -305,34 +307,35 @@ def _impossible(
 ) -> dict[str, Estimate]:
     """What was not seen cannot happen if every rate of the card is 0, or no record is at risk."""
     if plan.strikes_per_year <= 0:
-        why = "cannot happen: every rate of this card is 0"
+        reason = "cannot happen: every rate of this card is 0"
         unseen = [name for name, estimate in measured.items() if not estimate.seen]
     elif not holds_records:
-        why, unseen = "cannot happen: no record is ever acknowledged", ["loss_probability_per_year"]
+        reason = "cannot happen: no record is ever acknowledged"
+        unseen = ["loss_probability_per_year"]
     else:
         return {}
-    impossible = {name: _never(years, why) for name in unseen}
-    impossible["mean_years_to_loss"] = _never(years, why, math.inf)
+    impossible = {name: _never(years, reason) for name in unseen}
+    impossible["mean_years_to_loss"] = _never(years, reason, math.inf)
     return impossible
 
 
 def _in_order(rows: Sequence[Row], blocks: Sequence[Block], plan: Plan) -> list[Row]:
-    wanted = [(block.index, block.years, mark(plan, block.seed)) for block in blocks]
+    expected = [(block.index, block.years, mark(plan, block.seed)) for block in blocks]
     ordered = sorted(rows, key=lambda row: row.block)
-    if [(row.block, row.years, row.plan) for row in ordered] != sorted(wanted):
+    if [(row.block, row.years, row.plan) for row in ordered] != sorted(expected):
         raise InputError("the rows to be merged are not one of each block of this run")
     return ordered
 
 
 def _causes(
-    lost: Estimate, counted: BlockTotals, rates: Mapping[str, RateDefinition | None]
+    lost: Estimate, totals: BlockTotals, rates: Mapping[str, RateDefinition | None]
 ) -> Mapping[str, Mapping[str, float]]:
     """Split each measure by mechanism; destroyed replicas by the rates of what destroys them."""
     causes = {
-        name: {} if definition is None else counted.by_cause(definition)
+        name: {} if definition is None else totals.by_cause(definition)
         for name, definition in rates.items()
     }
-    firsts = counted.by_cause(counted.first_losses)
+    firsts = totals.by_cause(totals.first_losses)
     scale = lost.value / math.fsum(firsts.values()) if lost.seen and firsts else 0.0
     causes["loss_probability_per_year"] = {
         name: share * scale for name, share in firsts.items() if scale
@@ -353,8 +356,8 @@ def breakdown(
     destroyed = transition_rates.shares_of_destruction(model)
     shares = []
     for measure, (entries, scale) in _scales(rows, plan, totals, loss_probability).items():
-        *counted, no_disk = totals[entries].sum(axis=0).tolist()
-        values = dict(zip(names, counted, strict=True))
+        *amounts, no_disk = totals[entries].sum(axis=0).tolist()
+        values = dict(zip(names, amounts, strict=True))
         for mechanism, portion in destroyed.items():
             values[mechanism] += portion * no_disk
         shares += [Share(measure, n, v * scale) for n, v in values.items() if v > 0.0]

@@ -135,8 +135,8 @@ def _start_sets(plan: Plan, sim: KernelState, grouped: bool) -> None:
 
 def _housed(plan: Plan) -> list[int]:
     """The rack of each broker, of one for each rack with voters alone, and of the quorum: none."""
-    alone = [r for r, voters in enumerate(plan.voters) if voters and r not in plan.racks]
-    return [*plan.racks, *alone, _NO_RACK]
+    only_voters = [r for r, voters in enumerate(plan.voters) if voters and r not in plan.racks]
+    return [*plan.racks, *only_voters, _NO_RACK]
 
 
 def _copies(plan: Plan) -> tuple[list[int], list[list[int]]]:
@@ -228,11 +228,11 @@ def _strikes(plan: Plan) -> NDArray[Any]:
         targets = plan.targets(entry.scope)
         row["targets"] = targets
         if entry.name in plan.lifetimes:
-            whole = (
+            rates_of_kind = (
                 plan.mechanisms[course.full_name].per_hour
                 for course in mechanism_table[entry.name].kinds
             )
-            row["probability"] = numbers.per_hour / math.fsum(whole)
+            row["probability"] = numbers.per_hour / math.fsum(rates_of_kind)
         else:
             row["per_hour"] = numbers.per_hour * targets
         of_rack = entry.scope is Scope.RACK
@@ -252,9 +252,10 @@ def _strikes(plan: Plan) -> NDArray[Any]:
         row["spreads"], row["overlaps"] = numbers.spreads, numbers.overlaps
         row["turned"] = WELL
         if entry.turns_into:
-            other = mechanism_table[entry.turns_into]
-            row["turned"], row["turned_reach"] = mechanism_table.condition_of(other), other.strikes
-            row["turned_event"] = PARTITION_EVENT[other.effect]
+            later_outage = mechanism_table[entry.turns_into]
+            row["turned"] = mechanism_table.condition_of(later_outage)
+            row["turned_reach"] = later_outage.strikes
+            row["turned_event"] = PARTITION_EVENT[later_outage.effect]
     return strikes
 
 

@@ -96,12 +96,14 @@ def fullness(losses: float, stopped: float, share: float) -> float:
     return usual / (usual + share * (1.0 - usual))
 
 
-def with_shorter_logs(estimate: Estimate, least: float) -> Estimate:
+def with_shorter_logs(estimate: Estimate, fullness: float) -> Estimate:
     """Lower the lower end by `fullness`."""
-    if not estimate.seen or least == 1.0:
+    if not estimate.seen or fullness == 1.0:
         return estimate
-    why = "; the lower end allows for logs that are not full again" if least < _NEARLY_FULL else ""
-    return replace(estimate, low=estimate.low * least, method=f"{estimate.method}{why}")
+    method = estimate.method
+    if fullness < _NEARLY_FULL:
+        method += "; the lower end allows for logs that are not full again"
+    return replace(estimate, low=estimate.low * fullness, method=method)
 
 
 def share(successes: int, n: int) -> Estimate:
@@ -120,14 +122,14 @@ def share(successes: int, n: int) -> Estimate:
 def rate(ratio: Ratio, n: int) -> Estimate:
     """A long-run rate and its interval, from ``n`` years."""
     amount, exposure = math.fsum(ratio.amounts), math.fsum(ratio.exposures)
-    seen = sum(1 for block in ratio.amounts if block > 0)
-    if seen == 0:
+    hit = sum(1 for block in ratio.amounts if block > 0)
+    if hit == 0:
         high = NONE_SEEN / n * ratio.most
         return Estimate(high, 0.0, high, n, f"not seen in {n:,} years: one-sided upper bound")
     value = amount / exposure
     if ratio.is_of_few:
         low, high = _few(ratio)
-        method = f"seen in {seen} of {len(ratio.amounts)} blocks, Fay-Feuer gamma interval"
+        method = f"seen in {hit} of {len(ratio.amounts)} blocks, Fay-Feuer gamma interval"
         return Estimate(value, low / exposure, high / exposure, n, method)
     factor = math.exp(_relative_error(ratio, value) / value)
     method = f"ratio over {len(ratio.amounts)} blocks, Student's t of its logarithm"
@@ -136,11 +138,13 @@ def rate(ratio: Ratio, n: int) -> Estimate:
 
 def waiting_time(ratio: Ratio, n: int) -> Estimate:
     """Mean years until the first loss: time at risk over losses, both of each block."""
-    often = rate(ratio, n)
-    if not often.seen:
-        low = 1.0 / often.high if often.high else math.inf
+    loss_rate = rate(ratio, n)
+    if not loss_rate.seen:
+        low = 1.0 / loss_rate.high if loss_rate.high else math.inf
         return Estimate(low, low, math.inf, n, f"no loss in {n:,} years: one-sided lower bound")
-    return Estimate(1.0 / often.value, 1.0 / often.high, 1.0 / often.low, n, often.method)
+    return Estimate(
+        1.0 / loss_rate.value, 1.0 / loss_rate.high, 1.0 / loss_rate.low, n, loss_rate.method
+    )
 
 
 def _few(ratio: Ratio) -> tuple[float, float]:
@@ -157,11 +161,14 @@ def _few(ratio: Ratio) -> tuple[float, float]:
 
 def _weighted_count(total: float, squares: float, largest: float) -> tuple[float, float]:
     """Gamma interval (Fay and Feuer) of an expected sum of weights, from those seen."""
-    low = squares / (2.0 * total) * stats.chi2.ppf(0.025, 2.0 * total * total / squares)
+    low = _gamma_quantile(0.025, total, squares)
     # The upper end allows for one more event, as large as the largest.
-    more, squares = total + largest, squares + largest * largest
-    high = squares / (2.0 * more) * stats.chi2.ppf(0.975, 2.0 * more * more / squares)
-    return float(low), float(high)
+    return low, _gamma_quantile(0.975, total + largest, squares + largest * largest)
+
+
+def _gamma_quantile(probability: float, mean: float, variance: float) -> float:
+    degrees = 2.0 * mean * mean / variance
+    return float(variance / (2.0 * mean) * stats.chi2.ppf(probability, degrees))
 
 
 def _relative_error(ratio: Ratio, value: float) -> float:
@@ -199,7 +206,7 @@ def outage_shares(plan: Plan, years: int) -> OutageShares:
     harmonic = sum(1.0 / n for n in range(1, plan.replicas + 1))
     # Restarts by a calendar, repairs that wait and operators add to what the card's numbers say.
     adds = plan.rolling is not None or plan.crews > 0 or plan.decisions_per_hour > 0.0
-    every = unseen = 0.0
+    total = unseen = 0.0
     for kind in plan.table.kinds:
         per_hour = plan.parameters_of(kind).per_hour * plan.targets(kind.scope)
         if per_hour == 0.0:
@@ -210,11 +217,11 @@ def outage_shares(plan: Plan, years: int) -> OutageShares:
         if kind.scope is Scope.BROKER:
             # Of those brokers that a partition has.
             share *= plan.replicas / len(plan.racks)
-        every += share
+        total += share
         # Cycles begin with every mechanism: for them nothing is unseen.
         if plan.bias is None and per_hour * HOURS_PER_YEAR * years < _SURELY_SEEN:
             unseen += share
-    return OutageShares(1.0 if adds else min(every, 1.0), min(unseen, 1.0))
+    return OutageShares(1.0 if adds else min(total, 1.0), min(unseen, 1.0))
 
 
 def _hours(plan: Plan, entry: Mechanism) -> float:
@@ -230,9 +237,9 @@ def _hours(plan: Plan, entry: Mechanism) -> float:
 
 def _turns(plan: Plan, entry: Mechanism) -> Iterator[tuple[float, str]]:
     """The outages that one may turn into, each with its probability, more than 0."""
-    here = plan.parameters_of(entry)
-    turns = [(here.share, entry.turns_into)]
-    turns += [(here.death_chance(death), death.outage) for death in entry.deaths]
+    parameters = plan.parameters_of(entry)
+    turns = [(parameters.share, entry.turns_into)]
+    turns += [(parameters.death_chance(death), death.outage) for death in entry.deaths]
     yield from ((chance, turned) for chance, turned in turns if turned and chance > 0.0)
 
 
@@ -257,8 +264,8 @@ def with_unseen_outages(estimate: Estimate, of_outages: float, shares: OutageSha
     if not estimate.seen:
         bound = min(estimate.high, of_outages * shares.all)
         return replace(estimate, value=bound, high=bound)
-    why = "the upper end allows for outages too rare to occur in these years"
-    return widened(estimate, of_outages * shares.unseen, why) if shares.unseen else estimate
+    note = "the upper end allows for outages too rare to occur in these years"
+    return widened(estimate, of_outages * shares.unseen, note) if shares.unseen else estimate
 
 
 def most_lost_at_once(plan: Plan) -> float:
@@ -283,29 +290,29 @@ def unseen_failures(unforced_failures: Sequence[float], years: float) -> float:
     return math.fsum(per_year for per_year in unforced_failures if per_year * years < _SURELY_SEEN)
 
 
-def with_unseen_failures(estimate: Estimate, most: float) -> Estimate:
+def with_unseen_failures(estimate: Estimate, largest_rate: float) -> Estimate:
     """Widen an interval by the most that rare failures add, which nothing makes likelier."""
-    why = "the upper end allows for failures too rare to occur in these years"
-    return widened(estimate, most, why) if most > 0.0 else estimate
+    note = "the upper end allows for failures too rare to occur in these years"
+    return widened(estimate, largest_rate, note) if largest_rate > 0.0 else estimate
 
 
-def with_the_unseen(estimate: Estimate, most: float) -> Estimate:
+def with_the_unseen(estimate: Estimate, largest: float) -> Estimate:
     """Widen an interval that losing a whole set could dominate: up to 3 expected in n years."""
-    why = "up to one unseen loss of a whole set"
-    return widened(estimate, NONE_SEEN / estimate.n * most, why)
+    note = "up to one unseen loss of a whole set"
+    return widened(estimate, NONE_SEEN / estimate.n * largest, note)
 
 
-def with_a_missing_kind(estimate: Estimate, most: float) -> Estimate:
+def with_a_missing_kind(estimate: Estimate, largest: float) -> Estimate:
     """Widen an interval by what the pilot may have missed: 3 of the heaviest cycles, unseen."""
-    why = "few losses in the pilot: most of them may be of a kind that was not drawn"
-    return widened(estimate, NONE_SEEN / estimate.n * most, why)
+    note = "few losses in the pilot: most of them may be of a kind that was not drawn"
+    return widened(estimate, NONE_SEEN / estimate.n * largest, note)
 
 
-def widened(estimate: Estimate, by: float, why: str) -> Estimate:
+def widened(estimate: Estimate, by: float, note: str) -> Estimate:
     """Raise the upper end of what was seen, and say why."""
     if not estimate.seen:
         return estimate
-    return replace(estimate, high=estimate.high + by, method=f"{estimate.method}; {why}")
+    return replace(estimate, high=estimate.high + by, method=f"{estimate.method}; {note}")
 
 
 # Phases of a time whose coefficient of variation is less: two of equal length vary the most.
@@ -336,20 +343,22 @@ def loss_chance(
         estimate = _of_cycles(history, years, largest_weight)
     else:
         *_, due, of_years = zip(*history, strict=True)
-        most = years_as_one(len(history), years, clumping)
-        estimate = by_hazard(rate(Ratio(due, of_years, most, heavier=HEAVIER), years))
+        largest = years_as_one(len(history), years, clumping)
+        estimate = by_hazard(rate(Ratio(due, of_years, largest, heavier=HEAVIER), years))
     estimate = with_unseen_failures(estimate, unseen_failures(unforced_failures, years))
     return replace(estimate, high=min(estimate.high, 1.0))
 
 
 def _of_cycles(history: Sequence[tuple[float, ...]], years: int, largest_weight: float) -> Estimate:
     """From the rate of the first losses: cycles are independent, and each has one, if any."""
-    at_risk, weights, variances, largest, to_loss, at_risk_squared = zip(*history, strict=True)
+    at_risk, weights, variances, largest_of_blocks, to_loss, at_risk_squared = zip(
+        *history, strict=True
+    )
     exposure, losses = math.fsum(at_risk), math.fsum(weights)
     # Fewer cycles are drawn than begin in these years.
-    most = largest_weight * years / exposure
-    events = math.fsum(variances), max(largest)
-    estimate = rate(Ratio(weights, at_risk, most, events=events), years)
+    largest = largest_weight * years / exposure
+    events = math.fsum(variances), max(largest_of_blocks)
+    estimate = rate(Ratio(weights, at_risk, largest, events=events), years)
     # How much less often years lose that begin healthy; where nothing was seen, no less.
     of_rate, method = 1.0, estimate.method
     if estimate.seen:
@@ -393,8 +402,8 @@ def first_year_hazard(
     if probability < _NEARLY_SURE:
         return -math.log1p(-probability)
     # What is left of 1 has no digits then.
-    gone = short * math.exp(1.0 / long - 1.0 / short)
-    return 1.0 / long - math.log((long - gone) / (long - short))
+    decayed = short * math.exp(1.0 / long - 1.0 / short)
+    return 1.0 / long - math.log((long - decayed) / (long - short))
 
 
 def by_hazard(estimate: Estimate) -> Estimate:

@@ -72,8 +72,8 @@ def with_method(plan: Plan, method: str | None, years: int, seed: int) -> tuple[
         return plan, "losses are too rare for importance sampling to find enough of them"
     if prepared.bias is not None and _shows_few_outages(prepared, years):
         return plan, f"importance sampling of {years:,} years would see too few write outages"
-    why = f"only about {significant(expected)} losses are expected in {years:,} years"
-    return prepared, f"{why}, and {cannot}" if cannot else why
+    few_losses = f"only about {significant(expected)} losses are expected in {years:,} years"
+    return prepared, f"{few_losses}, and {cannot}" if cannot else few_losses
 
 
 def _shows_few_outages(plan: Plan, years: int) -> bool:

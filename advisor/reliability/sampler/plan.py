@@ -239,8 +239,8 @@ class Plan:
 
         They can be where they add the same whenever they come.
         """
-        alone = self.rolling is not None and self.rolling.alone
-        return not (alone or self.traffic or self.lifetimes or self.crews)
+        rolling_alone = self.rolling is not None and self.rolling.alone
+        return not (rolling_alone or self.traffic or self.lifetimes or self.crews)
 
     @property
     def strikes_per_year(self) -> float:
@@ -271,10 +271,13 @@ class Plan:
             return ()
         per_year = []
         for kind in self.table.kinds:
-            here = self.parameters_of(kind)
-            strikes = HOURS_PER_YEAR * here.per_hour * self.targets(kind.scope)
-            died = (here.death_chance(death) for death in kind.deaths)
-            chances = (1.0, here.share, here.every, here.spreads, here.overlaps, *died)
+            numbers = self.parameters_of(kind)
+            strikes = HOURS_PER_YEAR * numbers.per_hour * self.targets(kind.scope)
+            died = (numbers.death_chance(death) for death in kind.deaths)
+            chances = (
+                *(1.0, numbers.share, numbers.every, numbers.spreads, numbers.overlaps),
+                *died,
+            )
             per_year += [strikes * chance for chance in chances if strikes * chance > 0.0]
         return tuple(per_year)
 
@@ -312,10 +315,10 @@ class Plan:
             return 1.0
         if self.bias is None:
             return None
-        begun = zip(self.table.kinds, self.bias.beginning, strict=True)
+        beginning = zip(self.table.kinds, self.bias.beginning, strict=True)
         shares = (
             self.mechanisms[kind.full_name].per_hour * self.targets(kind.scope) / share
-            for kind, share in begun
+            for kind, share in beginning
             if share > 0.0
         )
         return max(shares) * HOURS_PER_YEAR / self.strikes_per_year / self.bias.plain
@@ -326,9 +329,9 @@ class Plan:
         # Each block asks; of 100,000 replica sets it takes a part of a second. A plan without
         # calendar, hours, bias and splitting has the digits that it had before there were any.
         extras = self.rolling or self.traffic or self.bias
-        more = repr((self.rolling, self.traffic, self.bias)) if extras else ""
-        more += repr(self.splitting) if self.splitting else ""
-        return hashlib.sha256(f"{self!r}{more}".encode()).hexdigest()[:16]
+        further = repr((self.rolling, self.traffic, self.bias)) if extras else ""
+        further += repr(self.splitting) if self.splitting else ""
+        return hashlib.sha256(f"{self!r}{further}".encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -378,8 +381,8 @@ def cut_into_blocks(plan: Plan, years: float, seed: int) -> tuple[Block, ...]:
     """Cut years into blocks of about a second's work; raise InputError as `check_run` does."""
     check_run(years, seed)
     count = max(math.ceil(int(years) / years_per_block(plan)), min(FEWEST_BLOCKS, int(years)))
-    least, more = divmod(int(years), count)
-    return tuple(Block(seed, index, least + (index < more)) for index in range(count))
+    years_each, longer_blocks = divmod(int(years), count)
+    return tuple(Block(seed, index, years_each + (index < longer_blocks)) for index in range(count))
 
 
 def years_per_block(plan: Plan) -> int:
@@ -421,8 +424,8 @@ def seconds_per_block(plan: Plan, years: int) -> float:
 
 def _expected_per_event(plan: Plan) -> float:
     replayed = _EXPECTED_PER_EVENT + _sets_per_event(plan) * _EXPECTED_PER_EVENT_AND_SET
-    counted = _counted_share(plan)
-    return counted * _EXPECTED_PER_EVENT_COUNTED + (1.0 - counted) * replayed
+    counted_share = _counted_share(plan)
+    return counted_share * _EXPECTED_PER_EVENT_COUNTED + (1.0 - counted_share) * replayed
 
 
 def _counted_share(plan: Plan) -> float:
@@ -434,6 +437,8 @@ def _counted_share(plan: Plan) -> float:
         return 0.0
     of_brokers = [entry for entry in plan.table.kinds if entry.scope is Scope.BROKER]
     mechanisms = [plan.parameters_of(entry) for entry in of_brokers]
-    out = len(plan.racks) * sum(isolated.per_hour * isolated.hours for isolated in mechanisms)
+    brokers_out = len(plan.racks) * sum(
+        isolated.per_hour * isolated.hours for isolated in mechanisms
+    )
     # Nothing is out when it begins, and nothing fails before it ends.
-    return math.exp(-2.0 * out)
+    return math.exp(-2.0 * brokers_out)

@@ -30,19 +30,19 @@ def plan_for(
 
     assert config.mode is not None
     model = model.under(config.mode)
-    where = place(cluster, config, load.partitions, placement, racks_at_once(model))
+    placed = place(cluster, config, load.partitions, placement, racks_at_once(model))
     if placement is not None:
-        load = replace(load, partitions=where.partitions)
-    brokers = list(where.rack_of)
-    racks = list(dict.fromkeys((*where.rack_of.values(), *where.voters)))
-    copy_hours = transition_rates.copy_hours(config, model, load, where.brokers)
+        load = replace(load, partitions=placed.partitions)
+    brokers = list(placed.rack_of)
+    racks = list(dict.fromkeys((*placed.rack_of.values(), *placed.voters)))
+    copy_hours = transition_rates.copy_hours(config, model, load, placed.brokers)
     patience, waits = ProducerTimeouts.of(config), IsrStalls.of(config, model)
     return Plan(
-        constants=chain_constants(config, model, load, where.brokers),
-        racks=tuple(racks.index(where.rack_of[broker]) for broker in brokers),
-        sets=tuple(tuple(map(brokers.index, replicas)) for replicas, _ in where.sets),
-        partitions=tuple(count for _, count in where.sets),
-        mechanisms=_mechanisms(model, where.brokers),
+        constants=chain_constants(config, model, load, placed.brokers),
+        racks=tuple(racks.index(placed.rack_of[broker]) for broker in brokers),
+        sets=tuple(tuple(map(brokers.index, replicas)) for replicas, _ in placed.sets),
+        partitions=tuple(count for _, count in placed.sets),
+        mechanisms=_mechanisms(model, placed.brokers),
         rolling=None if model.calendar is None else _rolling(model.calendar, model, cluster),
         traffic=load.hourly_traffic,
         copies_per_hour=1.0 / copy_hours if copy_hours else 0.0,
@@ -51,16 +51,16 @@ def plan_for(
         unflushed_hours=model.get("flush.seconds", 0.0) / 3600.0,
         tail_hours=load.replication_delay_ms / 3_600_000.0,
         failovers=transition_rates.failovers(
-            config, model, load, where.brokers, where.brokers_per_rack
+            config, model, load, placed.brokers, placed.brokers_per_rack
         ),
         budget_hours=patience.outage_hours,
         waiting_budget_hours=patience.waiting_hours,
         delivery_hours=patience.delivery_hours,
         stall_hours=(waits.dead_hours, waits.hung_hours),
         lag_hours=waits.lag_hours,
-        voters=tuple(where.voters.get(rack, 0) for rack in racks) if where.voters else (),
+        voters=tuple(placed.voters.get(rack, 0) for rack in racks) if placed.voters else (),
         decisions_per_hour=1.0 / hours if (hours := model.get(DECISION_HOURS, 0.0)) else 0.0,
-        lifetimes=_lifetimes(model, where.brokers),
+        lifetimes=_lifetimes(model, placed.brokers),
         crews=int(model.get(CREWS_PATH, 0.0)),
         needed_for=model.needed_for,
     )
@@ -131,7 +131,7 @@ def _batches(calendar: Calendar, cluster: Brokers) -> tuple[tuple[int, ...], ...
     by_rack = calendar.order == "rack"
     rack_of = {broker: (rack or "") if by_rack else "" for broker, rack in cluster.brokers.items()}
     groups: dict[str, list[int]] = {}
-    for broker in sorted(place, key=lambda each: (rack_of[each], each)):
+    for broker in sorted(place, key=lambda broker_id: (rack_of[broker_id], broker_id)):
         groups.setdefault(rack_of[broker], []).append(place[broker])
     size = calendar.at_once
     return tuple(

@@ -355,6 +355,14 @@ def test_values_are_those_of_the_partitions_that_have_them() -> None:
     assert "add a third one first" in RULES["KRA102"].remedy
 
 
+def test_a_min_isr_of_all_synchronous_replicas_is_kept_where_observers_may_be_promoted() -> None:
+    """The decision weighs no other setting there, and the finding must not advise one either."""
+    observed = with_min_isr(2, replace(partition(0, (1, 2)), observers=(3, 4)))
+    found = {f.code: f for f in findings_of_topic(observed, Cluster(SIX, (observed,)))}
+    assert found["KRA102"].remedy.startswith("Keep it if the placement constraints promote")
+    assert "one less" not in found["KRA102"].remedy
+
+
 def test_remedies_name_commands_that_can_be_run() -> None:
     """Tools take an address, moves are listed before they are verified, voters can be changed."""
     assert "kafka-reassign-partitions.sh --bootstrap-server $BS --list" in RULES["KRA109"].remedy

@@ -14,6 +14,7 @@ from advisor.cluster.observed import Observed
 from advisor.errors import AdvisorError
 from advisor.protocol.rules.config import Config
 from advisor.reliability.workload import Workload
+from patience import PATIENCE_S
 from saved_cluster import places, saved, write_tools
 
 # Each creates the file PWNED if a shell runs it, from within various quotes.
@@ -63,7 +64,7 @@ def run_scripts(described: Cluster, version: str, folder: Path, tools: Path) -> 
             cwd=folder,
             env={"PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"},
             capture_output=True,
-            timeout=20,
+            timeout=PATIENCE_S,
             check=False,
         )
         assert done.returncode == 0, done.stderr

@@ -18,6 +18,7 @@ from advisor.advice.migration.tools import Tools
 from advisor.cluster import Cluster, load_cluster
 from advisor.protocol.rules.config import Config
 from advisor.reliability.workload import Workload
+from patience import PATIENCE_S
 
 ZONES = {1: "b", 2: "a", 3: "c", 4: "a"}
 RF3 = Config(replication_factor=3, min_insync_replicas=2)
@@ -97,14 +98,16 @@ def test_the_restart_waits_until_replicas_are_in_sync(
         file.chmod(0o755)
     script.write_text(rolling_restart(RF3, {1: "b", 2: "a"}, Tools("4.1")).text)
     environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "RESTART": str(restart)}
-    subprocess.run(["sh", str(script)], env=environment, check=True, timeout=30)
+    subprocess.run(["sh", str(script)], env=environment, check=True, timeout=PATIENCE_S)
     assert log.read_text().split("\n")[:-1] == [
         *("look", "restart 2", "sleep 30"),
         *("look", "sleep 10", "look", "restart 1", "sleep 30"),
         "look",
     ]
     del environment["RESTART"]
-    refused = subprocess.run(["sh", str(script)], env=environment, capture_output=True, timeout=30)
+    refused = subprocess.run(
+        ["sh", str(script)], env=environment, capture_output=True, timeout=PATIENCE_S
+    )
     assert refused.returncode != 0
     assert b"RESTART" in refused.stderr
 

@@ -57,6 +57,8 @@ def test_each_service_gets_the_commands_that_run_there():
         "rollback": [there.format("orders", 3, 1), there.format("single", 1, 1)],
     }
     assert changing(MSK_SERVERLESS) == {"plan": [], "rollback": []}
+    serverless = replace(load_cluster(DESCRIBED, racks="1=a,2=b,3=c"), managed=MSK_SERVERLESS)
+    assert recommend(serverless, CARD).plan.rollback == ("# Nothing to undo here.",)
     assert changing(MSK) == changing(None)
 
 

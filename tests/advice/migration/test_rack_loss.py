@@ -9,6 +9,7 @@ from advisor.advice.migration.plan import make_plan
 from advisor.cluster import Cluster, load_cluster
 from advisor.protocol.rules.config import Config
 from advisor.reliability.workload import Workload
+from patience import PATIENCE_S
 
 TWO = {1: "a", 2: "a", 3: "b", 4: "b"}
 SAFE = Config(replication_factor=4, min_insync_replicas=3)
@@ -53,12 +54,14 @@ def test_it_lowers_and_restores_every_topic(tmp_path: Path) -> None:
     environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
     for word, value in (("lower", 2), ("restore", 3)):
         log.write_text("")
-        subprocess.run(["sh", str(script), word], env=environment, check=True, timeout=30)
+        subprocess.run(["sh", str(script), word], env=environment, check=True, timeout=PATIENCE_S)
         lines = log.read_text().splitlines()
         assert [
             f"--entity-name {name} " in line
             for name, line in zip(("a.b_c-1", "orders"), sorted(lines), strict=True)
         ] == [True, True]
         assert all(line.endswith(f"--add-config min.insync.replicas={value}") for line in lines)
-    wrong = subprocess.run(["sh", str(script)], env=environment, capture_output=True, timeout=30)
+    wrong = subprocess.run(
+        ["sh", str(script)], env=environment, capture_output=True, timeout=PATIENCE_S
+    )
     assert wrong.returncode == 2

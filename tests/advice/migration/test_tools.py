@@ -192,6 +192,18 @@ def test_the_rollback_first_calls_off_what_is_being_copied() -> None:
     assert order == sorted(order)
 
 
+def test_a_rollback_has_no_heading_without_lines() -> None:
+    """Moves alone put no setting back; nothing done is nothing to undo, and is said."""
+    heading = "# Rollback of the settings, with all replicas in sync:"
+    moved = plan(topic("t", (1,), (2,), min_insync_replicas="2")).rollback
+    assert heading not in moved
+    assert "# Move back:" in moved
+    nothing = plan(topic("t", (1, 2, 3), min_insync_replicas="2")).rollback
+    assert heading not in nothing
+    assert "# Nothing to undo here." in nothing
+    assert heading in plan(topic("t", (1, 2, 3))).rollback
+
+
 def test_replicas_are_copied_before_min_isr_is_raised() -> None:
     """If replicas are added: execute, verify, preferred election, then min ISR."""
     made = plan(topic("t", (1,), (2,)))

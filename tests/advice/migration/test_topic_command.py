@@ -10,6 +10,7 @@ import pytest
 import advisor
 from advisor.advice.audits.audit import Audit
 from advisor.decision import Action
+from patience import PATIENCE_S
 
 SAMPLE = Path(__file__).parents[3] / "data" / "clusters" / "three-az-six-brokers"
 PARTITIONS = 24
@@ -40,7 +41,9 @@ def run(command: str, folder: Path) -> list[str]:
         path.write_text(f"#!/bin/sh\n{said}")
         path.chmod(0o755)
     environment = {"PATH": f"{folder}{os.pathsep}/usr/bin{os.pathsep}/bin"}
-    subprocess.run(["sh", "-c", command], cwd=folder, env=environment, check=True, timeout=30)
+    subprocess.run(
+        ["sh", "-c", command], cwd=folder, env=environment, check=True, timeout=PATIENCE_S
+    )
     return (folder / "calls").read_text().splitlines()
 
 

@@ -131,3 +131,39 @@ def test_a_second_tool_in_one_text_is_said():
     cluster = load_cluster(text)
     assert [topic.name for topic in cluster.topics] == ["shop.install-check"]
     assert "It also has the output of kafka-topics.sh --describe" in " ".join(cluster.notes)
+
+
+def test_an_observer_in_a_list_of_replicas_is_no_replica():
+    """Confluent's replica-status says which replicas are observers; one in the ISR was promoted."""
+    row = (
+        '{{"kind":"KafkaReplicaStatus","topic_name":"t","partition_id":0,"broker_id":{},'
+        '"is_leader":{},"is_observer":{},"is_isr_eligible":true,"is_in_isr":{}}}'
+    )
+    rows = [
+        row.format(*each)
+        for each in (
+            (1, "true", "false", "true"),
+            (2, "false", "true", "true"),
+            (3, "false", "true", "false"),
+        )
+    ]
+    cluster = load_cluster('{"data":[\n' + ",\n".join(rows) + "\n]}\n")
+    (partition,) = cluster.topics[0].partitions
+    assert (partition.replicas, partition.isr, partition.observers) == ((1, 2), (1, 2), (3,))
+
+
+def test_a_table_in_markdown_is_read_and_called_what_it_is():
+    """Bars all around and lists without brackets, as in a ticket; a cut list is refused."""
+    table = (
+        "h3. the state\r\n\r\n| Topic | Partition | Leader | Replicas | ISR |\r\n"
+        "|:---|---:|---|---|---|\r\n| orders | 0 | 1 | 1,2,3 | 1, 2 |\r\n"
+    )
+    cluster = load_cluster(table)
+    assert cluster.taken_for.startswith("Taken for a table of partitions in Markdown ")
+    (partition,) = cluster.topics[0].partitions
+    assert (partition.leader, partition.replicas, partition.isr) == (1, (1, 2, 3), (1, 2))
+    for cut in ("1,2,", "1,..", "1;2"):
+        with pytest.raises(InputError, match="is not a list of brokers; give the whole table"):
+            load_cluster(table.replace("1,2,3", cut))
+    with pytest.raises(InputError, match="columns and its table 5"):
+        load_cluster(table.replace("| 1, 2 |", "|"))

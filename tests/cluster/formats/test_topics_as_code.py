@@ -195,3 +195,65 @@ def test_a_count_that_is_left_out_of_yaml_is_not_guessed(gone):
     """The topic is named, and what to run."""
     with pytest.raises(InputError, match=r"topic 'orders': .* left out; run kafka-topics\.sh"):
         load_cluster(LISTED.replace(gone, ""), racks=RACKS)
+
+
+AIVEN_SERVICE = """\
+resource "aiven_kafka" "shop" {
+  plan = "business-4"
+  kafka_user_config {
+    kafka_version = "3.8"
+    kafka {
+      min_insync_replicas     = 2
+      log_retention_bytes     = var.bytes
+      group_min_session_timeout_ms = 6000
+    }
+  }
+}
+"""
+AIVEN_TOPIC = """\
+resource "aiven_kafka_topic" "orders" {
+  topic_name  = "orders"
+  partitions  = 3
+  replication = 3
+}
+"""
+AIVEN_JSON = """\
+{"service_type": "kafka", "user_config": {"kafka": {"min_insync_replicas": 2}, "kafka_version":
+"3.8"}, "topics": [{"topic_name": "orders", "partitions": 3, "replication": 3, "retention_hours": 1,
+"min_insync_replicas": null}]}
+"""
+
+
+@pytest.mark.parametrize("text", [AIVEN_SERVICE + AIVEN_TOPIC, AIVEN_JSON])
+def test_topics_of_an_aiven_service_follow_its_user_config(text):
+    """kafka_user_config has the brokers' settings and the version; what is computed is left out."""
+    cluster = load_cluster(text, racks=RACKS)
+    assert cluster.kafka_version == "3.8"
+    assert cluster.managed == "Aiven for Apache Kafka"
+    assert cluster.broker_settings == {"min.insync.replicas": "2"}
+    (orders,) = cluster.topics
+    assert (orders.name, len(orders.partitions), orders.replication_factor) == ("orders", 3, 3)
+    assert orders.min_insync_replicas == 2
+
+
+def test_an_aiven_service_without_topics_stands_beside_a_description(tmp_path):
+    """Alone it says what to run; its settings and version are added to those of another file."""
+    path, described = tmp_path / "service.tf", tmp_path / "describe.txt"
+    path.write_text(AIVEN_SERVICE)
+    described.write_text(
+        "Topic: t\tPartitionCount: 1\tReplicationFactor: 2\tConfigs: \n"
+        "\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1,2\n"
+    )
+    with pytest.raises(InputError, match="the configuration of an Aiven service"):
+        load_cluster(path)
+    cluster = load_cluster([described, path])
+    assert (cluster.topics[0].min_insync_replicas, cluster.kafka_version) == (2, "3.8")
+    user_config = '{"kafka_user_config": {"kafka": {"min_insync_replicas": 2}}}\n'
+    path.write_text(user_config)
+    assert load_cluster([described, path]).topics[0].min_insync_replicas == 2
+
+
+def test_two_aiven_services_in_one_file_are_refused():
+    """Whose topics they are is not known."""
+    with pytest.raises(InputError, match="2 services"):
+        load_cluster(AIVEN_SERVICE * 2 + AIVEN_TOPIC, racks=RACKS)

@@ -25,6 +25,7 @@ from advisor.cluster.live.sasl import login_options
 from advisor.cluster.live.tls import tls_context
 from advisor.errors import InputError
 from certificates import authority
+from patience import PATIENCE_S
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 WORD = "pass word;\"'=1"
@@ -237,7 +238,7 @@ def issuer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     server.server_close()
 
 
-def token(pairs: dict[str, str], seconds: float = 5.0) -> str:
+def token(pairs: dict[str, str], seconds: float = PATIENCE_S) -> str:
     deadline = time.monotonic() + seconds
     options = login_options(parse_properties(pairs, "client.properties"), deadline)
     return str(options["sasl_oauth_token_provider"].token())

@@ -16,6 +16,7 @@ from advisor.present.interactive.explorer_model import Answer
 from advisor.present.interactive.worker import Task, Worker, after_one_change
 from advisor.protocol.rules.config import Config
 from advisor.reliability.workload import Workload
+from patience import PATIENCE_S
 
 LOAD = Workload(partitions=3)
 VIEW = "application/vnd.jupyter.widget-view+json"
@@ -100,9 +101,24 @@ def test_a_program_that_runs_a_notebook_waits_for_the_page(notebook: Any) -> Non
         view._ipython_display_()
 
 
-def test_a_users_cell_ends_with_the_first_picture(notebook: Any) -> None:
+def held_up(view: Explorer, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Let the other processes' answers wait until the event that is returned."""
+    go, real = threading.Event(), view._worker.answers
+
+    def later(tasks: Iterable[Task]) -> Iterator[Answer]:
+        assert go.wait(PATIENCE_S)
+        return real(tasks)
+
+    monkeypatch.setattr(view._worker, "answers", later)
+    return go
+
+
+def test_a_users_cell_ends_with_the_first_picture(
+    notebook: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The kernel answers while other processes compute the page, which is the same page."""
     shell, view = notebook(user=True), example(cards=["two_az"])
+    go = held_up(view, monkeypatch)
     sent: list[Any] = []
     view.send = lambda content: sent.append(content)
     view._ipython_display_()
@@ -110,7 +126,8 @@ def test_a_users_cell_ends_with_the_first_picture(notebook: Any) -> None:
     values = {**view._explorer_model.chosen, "retries": "5"}
     view._asked(view, {"id": "a1", "values": values, "kind": "setting"}, [])
     assert list(sent[-1]["settings"]) == [view._explorer_model.key(values)]
-    assert shell.complete.wait(timeout=600)
+    go.set()
+    assert shell.complete.wait(PATIENCE_S)
     assert shell.updates == [False, True]
     assert shell.ids[0] == shell.ids[1]
     assert page_of(shell.shown[1]) == page_of({"text/html": example(cards=["two_az"]).html})
@@ -133,7 +150,7 @@ def test_processes_begin_before_the_first_curve_where_a_user_waits(
     assert begun.empty()
     notebook(user=True)
     view = example()
-    later = begun.get(timeout=60)
+    later = begun.get(timeout=PATIENCE_S)
     assert {"two_az"} < {other["card"] for other in later}
     assert len(view.page["settings"]) == 8
 
@@ -143,19 +160,14 @@ def test_a_second_output_of_the_same_explorer_is_completed_too(
 ) -> None:
     """Both wait for one computation."""
     shell, view = notebook(user=True), example()
-    go, real = threading.Event(), view._worker.answers
-
-    def later(tasks: Sequence[Task]) -> Iterator[Answer]:
-        assert go.wait(timeout=600)
-        return real(tasks)
-
-    monkeypatch.setattr(view._worker, "answers", later)
+    go = held_up(view, monkeypatch)
     view._ipython_display_()
     view._ipython_display_()
     go.set()
-    while shell.updates != [False, False, True, True]:
+    while len(shell.updates) < 4:
         shell.complete.clear()
-        assert shell.complete.wait(timeout=600) or len(shell.updates) == 4
+        assert len(shell.updates) == 4 or shell.complete.wait(PATIENCE_S)
+    assert shell.updates == [False, False, True, True]
     view._worker.stop()
 
 
@@ -182,7 +194,7 @@ def test_what_other_processes_computed_is_not_computed_for_the_page(
     asked, go, real = list[Task](), threading.Event(), view._worker.answers
 
     def noted(tasks: Iterable[Task]) -> Iterator[Answer]:
-        assert go.wait(timeout=600)
+        assert go.wait(PATIENCE_S)
         given = list(tasks)
         asked.extend(given)
         return real(given)
@@ -196,7 +208,7 @@ def test_what_other_processes_computed_is_not_computed_for_the_page(
     model.with_intervals(start)
     known = set(model._settings)
     go.set()
-    assert shell.complete.wait(timeout=600)
+    assert shell.complete.wait(PATIENCE_S)
     given: dict[str, list[Any]] = {"answers": [], "answer": [], "with_intervals": []}
     for method, argument in asked:
         given[method.__name__].append(argument)

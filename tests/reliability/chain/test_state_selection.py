@@ -46,15 +46,15 @@ def test_the_search_stops_once_the_rest_is_below_the_share(card, pattern, settin
     """The rest does no more harm than is stated; half the states would not do."""
     _, _, constants, environment, guide = question(card, pattern, **settings)
     search = _Search(graph(shared_constants(constants, environment), environment), guide, constants)
-    part = search.kept().part
-    half = part.kept[: len(part.kept) // 2]
+    kept_moves = search.kept().moves
+    half = kept_moves.kept[: len(kept_moves.kept) // 2]
 
-    def harm(part):
-        return search._harm(part, *state_selection.truncated_states(part)).shares
+    def harm(kept_moves):
+        return search._harm(kept_moves, *state_selection.truncated_states(kept_moves)).shares
 
-    assert part.kept[0] == 0
-    assert len(set(part.kept.tolist())) == len(part.kept)
-    assert harm(part).sum(axis=0).max() <= 1.0
+    assert kept_moves.kept[0] == 0
+    assert len(set(kept_moves.kept.tolist())) == len(kept_moves.kept)
+    assert harm(kept_moves).sum(axis=0).max() <= 1.0
     less = Moves.of(search._graph, half, constants).among(search._graph, half)
     assert harm(less).sum(axis=0).max() > 1.0
 

@@ -143,11 +143,11 @@ def test_what_turns_out_to_matter_is_seen(monkeypatch):
     guide = NominalRates(numbers.nominal_rates_per_hour, numbers.nominal_failover_hours)
     graph = state_graph.Graph(numbers.constants, environment)
     search = state_selection._Search(graph, guide, numbers.constants)
-    part = search.kept().part
-    harm = search._harm(part, *state_selection.truncated_states(part)).shares
+    kept_moves = search.kept().moves
+    harm = search._harm(kept_moves, *state_selection.truncated_states(kept_moves)).shares
     assert harm.sum(axis=0).max() <= 1.0
-    whole = Moves.of(graph, part.kept, numbers.constants).among(graph, part.kept)
-    seen = (part.target >= 0).sum() / (whole.target >= 0).sum()
+    whole = Moves.of(graph, kept_moves.kept, numbers.constants).among(graph, kept_moves.kept)
+    seen = (kept_moves.target >= 0).sum() / (whole.target >= 0).sum()
     assert 0.5 < seen <= 1.0
 
 

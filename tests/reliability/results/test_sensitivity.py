@@ -13,7 +13,7 @@ from advisor.reliability import measure_table
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.results.reliability import Reliability
-from advisor.reliability.results.sensitivity import tornadoes
+from advisor.reliability.results.sensitivity import Swing, Tornado, tornadoes
 from advisor.reliability.solver.generator import ROUGH
 
 CARD = FailureModel.from_dict(
@@ -131,6 +131,15 @@ def test_it_says_it_in_words_and_tables(result: Reliability) -> None:
     assert found.to_dict()["rows"][0]["evidence"] == first.evidence
     assert "own: &lt;b&gt;" in found._repr_html_()
     assert "<b>" not in found._repr_html_()
+
+
+def test_ends_that_are_computed_have_two_digits_in_words_and_table() -> None:
+    """0.0173913 is no number that anybody gave: the sentence, the lines and the table say 0.017."""
+    swing = Swing("a.per_year", 0.1, 0.0173913, 0.125, 0.31234, 0.41234, 1.3, "")
+    found = Tornado("loss_events_per_year", "events/year", 0.3, (swing,))
+    assert found.summary.endswith("0.31 at its low, 0.017, and 0.41 at its high, 0.125.")
+    assert "a.per_year from 0.017 to 0.125: 0.31 to 0.41 events/year" in found.explain()
+    assert "0.0173913" not in found._repr_html_()
 
 
 def test_the_chart_has_a_bar_for_each_number_that_matters(result: Reliability) -> None:

@@ -39,21 +39,21 @@ def next_event(rng: Generator, table: Table, sim: KernelState, until: float) -> 
     while True:
         if isolated.may_skip(sim, until):
             isolated.skip_isolated(rng, sim, until)
-        when, clock = control.next_strike, -1
+        event_time, clock = control.next_strike, -1
         for i in range(control.running_count):
-            if sim.clocks[sim.running[i]].due < when:
+            if sim.clocks[sim.running[i]].due < event_time:
                 clock = sim.running[i]
-                when = sim.clocks[clock].due
-        renewed = control.next_renewal < when
+                event_time = sim.clocks[clock].due
+        renewed = control.next_renewal < event_time
         if renewed:
-            when = control.next_renewal
-        done = memoryless_end(rng, sim)
-        memoryless = done < when
-        when = min(when, done)
-        if when >= until:
+            event_time = control.next_renewal
+        end_time = memoryless_end(rng, sim)
+        memoryless = end_time < event_time
+        event_time = min(event_time, end_time)
+        if event_time >= until:
             control.now = until
             return False
-        control.now = when
+        control.now = event_time
         control.second_event = partitions.NOTHING
         control.failover_hours = control.broker_failover_hours
         if memoryless:
@@ -151,9 +151,11 @@ def strike(rng: Generator, sim: KernelState, number: int, target: int) -> None:
         if sim.brokers[quorum].condition == WELL:
             set_condition(rng, sim, quorum, struck.condition, False)
     elif struck.scope == _CLUSTER:
-        every = struck.every > 0.0 and _happens(rng, sim, struck.every, struck.biased_every)
+        at_every_broker = struck.every > 0.0 and _happens(
+            rng, sim, struck.every, struck.biased_every
+        )
         for b in range(control.brokers):
-            _strike_one_of_several(rng, sim, number, b, every)
+            _strike_one_of_several(rng, sim, number, b, at_every_broker)
     elif struck.scope == _RACK:
         _strike_racks(rng, sim, number, target)
     elif _severity(sim, target) <= struck.reach and not _excluded(sim, struck.excluded):
@@ -234,11 +236,11 @@ def _strike_racks(rng: Generator, sim: KernelState, number: int, first: int) -> 
 
 @called
 def _strike_one_of_several(
-    rng: Generator, sim: KernelState, number: int, b: int, every: bool
+    rng: Generator, sim: KernelState, number: int, b: int, at_every_broker: bool
 ) -> None:
     """Strike a broker, perhaps by chance; or strike it and perhaps turn its outage into another.
 
-    every: the event strikes all brokers, and leaves none to chance.
+    at_every_broker: the event strikes all brokers, and leaves none to chance.
     """
     struck = sim.strikes[number]
     hit = _severity(sim, b) <= struck.reach
@@ -247,7 +249,7 @@ def _strike_one_of_several(
         if hit and sim.outages[struck.condition].of_rack:
             set_condition(rng, sim, b, struck.condition, False)
     elif struck.turned == WELL:
-        certain = every or not struck.by_chance
+        certain = at_every_broker or not struck.by_chance
         if hit and (certain or _happens(rng, sim, struck.share, struck.biased_share)):
             set_condition(rng, sim, b, struck.condition, True)
     elif _severity(sim, b) <= struck.turned_reach:
@@ -419,24 +421,24 @@ def draw_length_biased(rng: Generator, sim: KernelState, number: int) -> float:
     """
     distribution = sim.distributions[number]
     kind, scale, parameter = distribution.kind, distribution.scale, distribution.parameter
-    whole = scale
+    duration = scale
     if kind == _WEIBULL:
-        whole = scale * rng.standard_gamma(1.0 + 1.0 / parameter) ** (1.0 / parameter)
+        duration = scale * rng.standard_gamma(1.0 + 1.0 / parameter) ** (1.0 / parameter)
     elif kind == _LOGNORMAL:
-        whole = scale * math.exp(parameter * (rng.standard_normal() + parameter))
+        duration = scale * math.exp(parameter * (rng.standard_normal() + parameter))
     elif kind == _GAMMA:
-        whole = scale * rng.standard_gamma(1.0 + parameter)
+        duration = scale * rng.standard_gamma(1.0 + parameter)
     elif kind == _EMPIRICAL:
         # The values are in units of their mean, so that their sum is their number.
         place, end = distribution.start, distribution.end - 1
-        left = rng.random() * (end + 1 - place)
-        while place < end and left >= sim.values[place]:
-            left -= sim.values[place]
+        remaining = rng.random() * (end + 1 - place)
+        while place < end and remaining >= sim.values[place]:
+            remaining -= sim.values[place]
             place += 1
-        whole = scale * sim.values[place]
+        duration = scale * sim.values[place]
     elif kind != _FIXED:
-        whole = scale * rng.standard_gamma(2.0)
-    return float(whole)
+        duration = scale * rng.standard_gamma(2.0)
+    return float(duration)
 
 
 @called
@@ -447,10 +449,10 @@ def start_renewals(rng: Generator, sim: KernelState) -> None:
     """
     now = sim.control[0].now
     for number in range(len(sim.renewals)):
-        whole = draw_length_biased(rng, sim, sim.renewals[number].distribution)
-        left = whole * rng.random()
-        sim.renewals[number].since = now + left - whole
-        _set_due(sim, number, now + left)
+        duration = draw_length_biased(rng, sim, sim.renewals[number].distribution)
+        remaining_hours = duration * rng.random()
+        sim.renewals[number].since = now + remaining_hours - duration
+        _set_due(sim, number, now + remaining_hours)
 
 
 @called
@@ -464,11 +466,11 @@ def _set_due(sim: KernelState, number: int, due: float) -> None:
     sim.renewals[number].due = due
     place = (clocks + number) // 2
     while place > 0:
-        one, other = 2 * place, 2 * place + 1
-        one = one - clocks if one >= clocks else sim.earliest[one]
-        other = other - clocks if other >= clocks else sim.earliest[other]
-        later = sim.renewals[other].due < sim.renewals[one].due
-        sim.earliest[place] = other if later else one
+        left_child, right_child = 2 * place, 2 * place + 1
+        left_child = left_child - clocks if left_child >= clocks else sim.earliest[left_child]
+        right_child = right_child - clocks if right_child >= clocks else sim.earliest[right_child]
+        right_is_due_first = sim.renewals[right_child].due < sim.renewals[left_child].due
+        sim.earliest[place] = right_child if right_is_due_first else left_child
         place //= 2
     first = sim.earliest[1] if clocks > 1 else 0
     sim.control[0].next_renewal = sim.renewals[first].due
@@ -577,11 +579,11 @@ def next_for_crew(sim: KernelState, clock: int) -> int:
         return -1
     first = -1
     for i in range(control.running_count):
-        other = sim.running[i]
-        if sim.clocks[other].queued > 0 and (
-            first < 0 or sim.clocks[other].queued < sim.clocks[first].queued
+        waiting = sim.running[i]
+        if sim.clocks[waiting].queued > 0 and (
+            first < 0 or sim.clocks[waiting].queued < sim.clocks[first].queued
         ):
-            first = other
+            first = waiting
     if first < 0:
         control.free_crews += 1
     else:

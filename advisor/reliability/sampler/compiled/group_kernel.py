@@ -27,11 +27,11 @@ def mean_hours(sim: KernelState, since: float, until: float) -> float:
 
 @called
 def _mean_hours_until(sim: KernelState, time: float) -> float:
-    at = time + sim.control[0].hour_at_time_0
-    days = math.floor(at / 24.0)
-    hour = min(int(at - 24.0 * days), 23)
-    rest = at - 24.0 * days - hour
-    return float(24.0 * days + sim.traffic[hour] + rest * _step(sim, hour))
+    hours = time + sim.control[0].hour_at_time_0
+    days = math.floor(hours / 24.0)
+    hour = min(int(hours - 24.0 * days), 23)
+    part_of_hour = hours - 24.0 * days - hour
+    return float(24.0 * days + sim.traffic[hour] + part_of_hour * _step(sim, hour))
 
 
 @inlined
@@ -39,8 +39,8 @@ def traffic_at(sim: KernelState, time: float) -> float:
     """Traffic of the hour, in units of the mean."""
     if sim.control[0].hourly_traffic == 0:
         return 1.0
-    at = (time + sim.control[0].hour_at_time_0) % 24.0
-    return float(_step(sim, min(int(at), 23)))
+    hour = (time + sim.control[0].hour_at_time_0) % 24.0
+    return float(_step(sim, min(int(hour), 23)))
 
 
 @inlined
@@ -65,8 +65,8 @@ def given_up_hung(sim: KernelState, hours: float) -> float:
     if patience <= lag:
         return float(control.hung_stall_hours - patience)
     # The wait is uniform between 1 and 1.5 lag times.
-    left = max(1.5 * lag - patience, 0.0)
-    return float(left * left / lag) if left > 0.0 else 0.0
+    remaining_hours = max(1.5 * lag - patience, 0.0)
+    return float(remaining_hours * remaining_hours / lag) if remaining_hours > 0.0 else 0.0
 
 
 # Number of the state in which a partition begins: healthy, with its preferred leader.
@@ -212,12 +212,12 @@ def follow_all(sim: KernelState) -> None:
                 _follow_from(sim, s, slot)
             else:
                 _leave_groups(sim, s)
-    kept = 0
+    still_touched = 0
     for i in range(control.touched_count):
         if sim.touched[i] < control.sets:
-            sim.touched[kept] = sim.touched[i]
-            kept += 1
-    control.touched_count = kept
+            sim.touched[still_touched] = sim.touched[i]
+            still_touched += 1
+    control.touched_count = still_touched
     for group in range(control.sets, len(sim.sets)):
         _empty(sim, group)
     for b in range(control.brokers):

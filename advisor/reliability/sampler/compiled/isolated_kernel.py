@@ -61,15 +61,16 @@ def skip_isolated(rng: Generator, sim: KernelState, until: float) -> None:
     """
     control = sim.control[0]
     per_hour = control.strikes_per_hour
-    others = max(per_hour - control.skipped_per_hour, 0.0)
+    others_per_hour = max(per_hour - control.skipped_per_hour, 0.0)
     while control.drawn_kind == 0 and per_hour * (until - control.now) > _FEWEST_FAILURES:
-        healthy, most = rng.standard_exponential() / others, 0.5 * (until - control.now)
-        struck = healthy < most
-        healthy = min(healthy, most)
+        healthy = rng.standard_exponential() / others_per_hour
+        limit_hours = 0.5 * (until - control.now)
+        struck = healthy < limit_hours
+        healthy = min(healthy, limit_hours)
         control.now += healthy
         _pass(rng, sim, _draw_poisson(rng, control.skipped_per_hour * healthy))
         if struck:
-            _draw_another(rng, sim, others)
+            _draw_another(rng, sim, others_per_hour)
     if control.drawn_kind == 0:
         control.next_strike = control.now + rng.standard_exponential() / per_hour
 
@@ -77,20 +78,22 @@ def skip_isolated(rng: Generator, sim: KernelState, until: float) -> None:
 @inlined
 def _pass(rng: Generator, sim: KernelState, times: int) -> None:
     """Pass over so many isolated outages: of each kind in proportion to its rate."""
-    control, left, per_hour = sim.control[0], times, sim.control[0].skipped_per_hour
+    control, outages_left, per_hour = sim.control[0], times, sim.control[0].skipped_per_hour
     # That each begins is an event, and that it ends.
     control.events += 2 * times
     for kind in range(len(sim.strikes)):
         struck = sim.strikes[kind]
-        if left > 0 and struck.skipped_per_hour > 0.0:
-            of_kind = rng.binomial(left, min(struck.skipped_per_hour / per_hour, 1.0))
+        if outages_left > 0 and struck.skipped_per_hour > 0.0:
+            of_kind = rng.binomial(outages_left, min(struck.skipped_per_hour / per_hour, 1.0))
             per_hour -= struck.skipped_per_hour
             if of_kind > 0:
-                left -= of_kind
+                outages_left -= of_kind
                 struck.skipped += of_kind
                 outage = sim.outages[struck.condition]
-                out = rng.standard_gamma(outage.shape * of_kind)
-                control.now += out / (outage.shape / outage.hours + control.strikes_per_hour)
+                outage_time = rng.standard_gamma(outage.shape * of_kind)
+                control.now += outage_time / (
+                    outage.shape / outage.hours + control.strikes_per_hour
+                )
 
 
 @inlined
@@ -100,25 +103,25 @@ def _draw_poisson(rng: Generator, mean: float) -> int:
     Draws when a certain event comes, and how many come before it (Ahrens and Dieter, Computing 12,
     1974).
     """
-    count, left = 0, mean
-    while left > _FEW:
-        ahead = int(0.875 * left)
+    count, remaining_mean = 0, mean
+    while remaining_mean > _FEW:
+        ahead = int(0.875 * remaining_mean)
         reached = rng.standard_gamma(float(ahead))
-        if reached > left:
-            return count + int(rng.binomial(ahead - 1, left / reached))
+        if reached > remaining_mean:
+            return count + int(rng.binomial(ahead - 1, remaining_mean / reached))
         count += ahead
-        left -= reached
-    left -= rng.standard_exponential()
-    while left > 0.0:
+        remaining_mean -= reached
+    remaining_mean -= rng.standard_exponential()
+    while remaining_mean > 0.0:
         count += 1
-        left -= rng.standard_exponential()
+        remaining_mean -= rng.standard_exponential()
     return count
 
 
 @inlined
-def _draw_another(rng: Generator, sim: KernelState, others: float) -> None:
+def _draw_another(rng: Generator, sim: KernelState, failures_per_hour: float) -> None:
     """Draw the kind of a failure that is not skipped, and why it is not; it comes now."""
-    control, x, within = sim.control[0], rng.random() * others, 0.0
+    control, x, within = sim.control[0], rng.random() * failures_per_hour, 0.0
     for kind in range(len(sim.strikes)):
         per_hour = sim.strikes[kind].per_hour - sim.strikes[kind].skipped_per_hour
         if per_hour > 0.0:
@@ -180,8 +183,8 @@ def is_accounted_for(sim: KernelState, kind: int, until: float) -> bool:
     until: what happens at that time is not isolated from it.
     """
     control = sim.control[0]
-    alone = control.brokers_in_outage == 1 and control.sets_not_healthy == 0
-    if not alone or control.struck_count != 1 or control.active_count != 0:
+    is_only_outage = control.brokers_in_outage == 1 and control.sets_not_healthy == 0
+    if not is_only_outage or control.struck_count != 1 or control.active_count != 0:
         return False
     b = sim.brokers[0].marked
     outage = sim.outages[sim.brokers[b].condition]
@@ -208,9 +211,9 @@ def _exchange(sim: KernelState) -> None:
     """Exchange the totals with those of a replay, which begin and end as zeros."""
     for row in range(sim.totals.shape[0]):
         for column in range(sim.totals.shape[1]):
-            kept = sim.totals[row, column]
+            total = sim.totals[row, column]
             sim.totals[row, column] = sim.replayed_totals[row, column]
-            sim.replayed_totals[row, column] = kept
+            sim.replayed_totals[row, column] = total
     for place in range(len(sim.outages_by_length)):
         count = sim.outages_by_length[place]
         sim.outages_by_length[place] = sim.replayed_outages[place]

@@ -38,10 +38,10 @@ EXTRA_COLUMNS = 2
 _WHOLE, _REAL = np.int64, np.float64
 
 
-def record_dtype(whole: str, real: str) -> np.dtype[np.void]:
+def record_dtype(integers: str, floats: str) -> np.dtype[np.void]:
     """A record of integers and floats, by their names."""
-    kinds: list[tuple[str, type]] = [(name, _WHOLE) for name in whole.split()]
-    return np.dtype([*kinds, *((name, _REAL) for name in real.split())])
+    kinds: list[tuple[str, type]] = [(name, _WHOLE) for name in integers.split()]
+    return np.dtype([*kinds, *((name, _REAL) for name in floats.split())])
 
 
 # Times are in hours since the block began, unless a comment says otherwise; flags are 0 or 1.

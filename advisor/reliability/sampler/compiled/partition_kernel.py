@@ -35,18 +35,18 @@ def follow_quorum(sim: KernelState) -> None:
     """Mark the sets of the brokers that were struck; all sets if the quorum changed its state."""
     control = sim.control[0]
     groups.mark_sets(sim)
-    now = _quorum_state(sim)
-    if now == control.quorum_event:
+    quorum_state = _quorum_state(sim)
+    if quorum_state == control.quorum_event:
         return
-    control.quorum_event = now
+    control.quorum_event = quorum_state
     if control.touched_count == 0:
-        _mark_all(sim, now)
-    elif now == _QUORUM_BACK:
+        _mark_all(sim, quorum_state)
+    elif quorum_state == _QUORUM_BACK:
         control.deferred_step = _QUORUM_NEXT
     else:
         control.deferred_step = _BROKERS_NEXT
         control.deferred_event, control.deferred_second_event = control.event, control.second_event
-        _mark_all(sim, now)
+        _mark_all(sim, quorum_state)
 
 
 @inlined
@@ -56,11 +56,11 @@ def _quorum_state(sim: KernelState) -> int:
     if condition != WELL:
         return int(sim.outages[condition].begin)
     if control.voters > 0:
-        out = 0
+        voters_out = 0
         for rack in range(len(sim.racks)):
             if sim.racks[rack].voters > 0 and rack_outage(sim, rack) != WELL:
-                out += sim.racks[rack].voters
-        if 2 * out >= control.voters:
+                voters_out += sim.racks[rack].voters
+        if 2 * voters_out >= control.voters:
             return _LOST
     return _QUORUM_BACK
 
@@ -135,8 +135,8 @@ def _decide(rng: Generator, sim: KernelState) -> None:
     # No electable replica can return with its log: what destroyed the disks is the cause.
     control.cause = control.no_disk_cause
     control.event = _E_DECIDED
-    left = min(int(rng.random() * control.undecided_count), control.undecided_count - 1)
-    s = sim.sets[left].undecided
+    place = min(int(rng.random() * control.undecided_count), control.undecided_count - 1)
+    s = sim.sets[place].undecided
     sim.sets[s].mask = 1
     sim.touched[0] = s
     control.touched_count = 1
@@ -146,15 +146,15 @@ def _decide(rng: Generator, sim: KernelState) -> None:
 def _copy_ends(rng: Generator, table: Table, sim: KernelState) -> None:
     """One of the running copies ends, each with the same probability; mark the slots it fills."""
     control = sim.control[0]
-    left = min(int(rng.random() * control.running_copies), control.running_copies - 1)
-    done = sim.copies[left].filling
+    place = min(int(rng.random() * control.running_copies), control.running_copies - 1)
+    copy = sim.copies[place].filling
     control.cause = control.no_disk_cause
     control.event = _E_COPIED
-    b = sim.copies[done].broker
+    b = sim.copies[copy].broker
     for i in range(sim.brokers[b].start, sim.brokers[b].end):
         s, bit = sim.served[i].set, sim.served[i].bit
         copying = table.states[sim.sets[s].state].copying
-        if sim.served[i].copy == done and copying & bit != 0:
+        if sim.served[i].copy == copy and copying & bit != 0:
             sim.sets[s].mask = bit
             sim.touched[control.touched_count] = s
             control.touched_count += 1
@@ -297,11 +297,11 @@ def apply_event(rng: Generator, table: Table, sim: KernelState, s: int) -> None:
         losses |= step.losses
         failed |= step.failed
         moved |= step.moved
-        gone = _shift_gaps(table, sim, s, row)
-        lost += gone
+        lost_in_gaps = _shift_gaps(table, sim, s, row)
+        lost += lost_in_gaps
         replica_set.state = step.target
         # The newest records, which were not on disk, are in the gaps that are lost.
-        if step.unflushed or (step.losses & _PAGE_CACHE != 0 and gone == 0.0):
+        if step.unflushed or (step.losses & _PAGE_CACHE != 0 and lost_in_gaps == 0.0):
             lost += strike_page_cache(table, sim, s, event == _EARLY_POWER, step.unflushed)
     old, new = table.states[before], table.states[replica_set.state]
     control.sets_not_healthy += old.whole - new.whole
@@ -313,8 +313,8 @@ def apply_event(rng: Generator, table: Table, sim: KernelState, s: int) -> None:
         _count_loss(rng, sim, s, losses, lost)
     if (failed or moved) and old.readable and new.readable:
         hours = control.failover_hours if failed else control.handover_hours
-        counted = control.in_elections & ~(old.measured | new.measured)
-        _count_leader_change(sim, s, hours, counted)
+        measures = control.in_elections & ~(old.measured | new.measured)
+        _count_leader_change(sim, s, hours, measures)
     elif old.writable and new.in_sync < old.in_sync and (new.writable or _hangs(event)):
         # The wait for a dead follower is part of the outage; that for one that hangs precedes it.
         _count_stall(sim, s)
@@ -376,10 +376,10 @@ def account(table: Table, sim: KernelState, s: int) -> None:
             )
     elif replica_set.stall_cause:
         since = groups.given_up_before(sim, replica_set.accounted_until - replica_set.stopped_at)
-        more = groups.given_up_before(sim, control.now - replica_set.stopped_at) - since
-        more *= groups.traffic_at(sim, replica_set.stopped_at)
+        given_up_hours = groups.given_up_before(sim, control.now - replica_set.stopped_at) - since
+        given_up_hours *= groups.traffic_at(sim, replica_set.stopped_at)
         sim.totals[layout.REFUSED, replica_set.stall_cause - 1] += (
-            replica_set.weight * more * control.records_per_hour
+            replica_set.weight * given_up_hours * control.records_per_hour
         )
     replica_set.accounted_until = control.now
 
@@ -389,7 +389,7 @@ def _count_time(sim: KernelState, s: int, measured: int, writable: int) -> None:
     """Add the time since then to the measures of a set's state, and what is given up, by cause."""
     control, replica_set = sim.control[0], sim.sets[s]
     control.counted |= layout.TOTALS_COUNTED
-    passed, beyond = control.now - replica_set.accounted_until, 0.0
+    hours, beyond = control.now - replica_set.accounted_until, 0.0
     given_up = max(replica_set.stopped_at + control.budget_hours, replica_set.accounted_until)
     if not writable and control.now > given_up:
         beyond = groups.mean_hours(sim, given_up, control.now)
@@ -397,7 +397,7 @@ def _count_time(sim: KernelState, s: int, measured: int, writable: int) -> None:
         share = sim.attribution[s, cause] * replica_set.weight
         if share > 0.0:
             sim.totals[layout.REFUSED, cause] += share * beyond * control.records_per_hour
-            _add_to_measures(sim, measured, cause, share * passed)
+            _add_to_measures(sim, measured, cause, share * hours)
 
 
 @inlined
@@ -459,18 +459,18 @@ def strike_page_cache(table: Table, sim: KernelState, s: int, early: bool, spare
     control, replica_set = sim.control[0], sim.sets[s]
     hours = replica_set.flushed_at - control.now if early else control.flush_hours
     newest = min(hours * control.records_per_hour, control.retained_records)
-    left = newest
+    remaining = newest
     for gap in range(table.states[replica_set.state].gaps):
-        lost_here = min(left, sim.gaps[s, gap])
+        lost_here = min(remaining, sim.gaps[s, gap])
         sim.gaps[s, gap] -= lost_here
-        left -= lost_here
-    lost_here = min(left, replica_set.base_records)
+        remaining -= lost_here
+    lost_here = min(remaining, replica_set.base_records)
     replica_set.base_records -= lost_here
-    taken = float(newest - (left - lost_here))
+    lost = float(newest - (remaining - lost_here))
     if spared:
-        sim.gaps[s, 0] = taken
+        sim.gaps[s, 0] = lost
         return 0.0
-    return taken
+    return lost
 
 
 @called
@@ -583,8 +583,8 @@ def _attribute_to_voters(sim: KernelState, s: int) -> int:
         condition = rack_outage(sim, rack) if sim.racks[rack].voters > 0 else WELL
         for slot in range(sim.slots.shape[1]):
             b = sim.slots[s, slot]
-            here = b >= 0 and sim.brokers[b].rack == rack
-            if here and sim.outages[sim.brokers[b].condition].of_rack:
+            has_replica = b >= 0 and sim.brokers[b].rack == rack
+            if has_replica and sim.outages[sim.brokers[b].condition].of_rack:
                 condition = WELL
         if condition != WELL:
             sim.attribution[s, sim.outages[condition].cause] += 1.0

@@ -74,10 +74,10 @@ class Table(NamedTuple):
 
 def place_of(keys: NDArray[np.int64], key: int) -> int:
     """Where a key stands, or the free place that it would take. It is compiled, too."""
-    last = len(keys) - 1
-    place = (key * _GOLDEN) >> 32 & last
+    mask = len(keys) - 1
+    place = (key * _GOLDEN) >> 32 & mask
     while keys[place] not in (key, UNKNOWN):
-        place = (place + 1) & last
+        place = (place + 1) & mask
     return int(place)
 
 
@@ -139,42 +139,44 @@ class Tables:
 
     def _take_states(self) -> None:
         """Store the states that were met since the last call."""
-        known = self.transition_table
-        if len(known.states) > _MOST_STATES:
+        partition_states = self.transition_table
+        if len(partition_states.states) > _MOST_STATES:
             raise AdvisorError(_TOO_MANY.format(self.replicas))
-        if len(known.states) > len(self.table.states):
-            self.table = self._longer(states=2 * len(known.states))
-        for number in range(self._known, len(known.states)):
-            state = known.states[number]
-            whole = set(state.condition) == {red.UP} and set(state.level) == {0}
-            whole = whole and state.controller == CONTROLLER_WORKS
+        if len(partition_states.states) > len(self.table.states):
+            self.table = self._longer(states=2 * len(partition_states.states))
+        for number in range(self._known, len(partition_states.states)):
+            state = partition_states.states[number]
+            is_healthy = set(state.condition) == {red.UP} and set(state.level) == {0}
+            is_healthy = is_healthy and state.controller == CONTROLLER_WORKS
             absent = [
                 slot for slot, condition in enumerate(state.condition) if condition == red.COPYING
             ]
-            writable = red.is_writable(state, known.constants)
+            writable = red.is_writable(state, partition_states.constants)
             self.table.states[number] = (
                 writable,
-                known.readable(number),
+                partition_states.readable(number),
                 writable and state.gaps > 0,
-                whole and len(state.registration.isr) == self.replicas,
+                is_healthy and len(state.registration.isr) == self.replicas,
                 state.gaps,
                 len(state.registration.isr),
-                sum(1 << slot for slot in known.copying(number)),
+                sum(1 << slot for slot in partition_states.copying(number)),
                 sum(1 << slot for slot in absent),
                 red.operator_can_elect(state),
                 sum(
-                    holds(state, known.constants) << place
+                    holds(state, partition_states.constants) << place
                     for place, holds in enumerate(self.shares)
                 ),
             )
-        self._known = len(known.states)
+        self._known = len(partition_states.states)
 
     def _longer(self, states: int = 0, rows: int = 0) -> Table:
         old = self.table
         new = _empty(max(states, len(old.states)), max(rows, len(old.steps)), self.replicas)
         if rows:
-            known = old.keys != UNKNOWN
-            for key, row in zip(old.keys[known].tolist(), old.rows[known].tolist(), strict=True):
+            occupied = old.keys != UNKNOWN
+            for key, row in zip(
+                old.keys[occupied].tolist(), old.rows[occupied].tolist(), strict=True
+            ):
                 place = place_of(new.keys, key)
                 new.keys[place], new.rows[place] = key, row
         else:

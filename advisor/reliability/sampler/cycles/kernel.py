@@ -96,17 +96,17 @@ def _forcing_share(sim: KernelState, hours: float) -> float:
     proportion to the time that is left.
     """
     control = sim.control[0]
-    ends, last = control.running_count, hours
+    ends, longest = control.running_count, hours
     for i in range(control.running_count):
-        last = max(last, sim.clocks[sim.running[i]].due - control.now)
+        longest = max(longest, sim.clocks[sim.running[i]].due - control.now)
     if control.running_copies > 0:
         ends += control.running_copies
-        last = max(last, 1.0 / control.copies_per_hour)
+        longest = max(longest, 1.0 / control.copies_per_hour)
     if control.undecided_count > 0:
         ends += control.undecided_count
-        last = max(last, 1.0 / control.decisions_per_hour)
+        longest = max(longest, 1.0 / control.decisions_per_hour)
     by_time = 1.0 - _BY_NUMBER
-    exponent = _BY_NUMBER / max(ends, 1) + (by_time * hours / last if last > 0.0 else by_time)
+    exponent = _BY_NUMBER / max(ends, 1) + (by_time * hours / longest if longest > 0.0 else by_time)
     return float(-math.expm1(math.log1p(-_FORCING) * exponent))
 
 
@@ -374,17 +374,17 @@ def _next_event(rng: Generator, table: Table, sim: KernelState, all_cycles: Cycl
         return True
     if control.now - cycle.begun_at > _LONGEST_CYCLE:
         return False
-    when, clock = np.inf, -1
+    event_time, clock = np.inf, -1
     for i in range(control.running_count):
-        if sim.clocks[sim.running[i]].due < when:
+        if sim.clocks[sim.running[i]].due < event_time:
             clock = sim.running[i]
-            when = sim.clocks[clock].due
-    done = faults.memoryless_end(rng, sim)
-    memoryless = done < when
-    when = min(when, done)
-    failing = next_failure(rng, table, sim, all_cycles, when - control.now)
+            event_time = sim.clocks[clock].due
+    end_time = faults.memoryless_end(rng, sim)
+    memoryless = end_time < event_time
+    event_time = min(event_time, end_time)
+    failing = next_failure(rng, table, sim, all_cycles, event_time - control.now)
     if failing < 0.0:
-        control.now = when
+        control.now = event_time
     elif failing < np.inf:
         control.now += failing
     else:

@@ -108,8 +108,8 @@ def new_cycles(sim: KernelState, bias: Bias, begun_by: NDArray[np.int64]) -> Cyc
         cycle["has_power_failures"], power = 1, power / of_power
     cycles = int(begun_by.sum())
     base = np.zeros(kinds)
-    some = begun_by > 0
-    base[some] = natural[some] * cycles / begun_by[some]
+    begins = begun_by > 0
+    base[begins] = natural[begins] * cycles / begun_by[begins]
     return Cycles(
         cycle=cycle,
         first_losses=np.zeros((kinds, 4)),

@@ -102,45 +102,43 @@ class _Knowledge:
         mixed: Vector = natural + (1.0 - _NATURAL - _EVEN) * from_losses
         return mixed
 
-    def and_of(self, done: Cycles, events: int) -> _Knowledge:
+    def and_of(self, run: Cycles, events: int) -> _Knowledge:
         """Add what a run has seen."""
-        reached = [name for name in _RARE if done.means[name] > 0.0]
-        cycles = float(done.cycle[0]["done"])
+        reached = [name for name in _RARE if run.means[name] > 0.0]
+        cycles = float(run.cycle[0]["done"])
         # If none had any, it may still be one in as many.
-        overlaps = min((float(done.cycle[0]["overlaps"]) or 1.0) / cycles, 1.0)
-        outages = _effective(done, NO_WRITES) if done.means[NO_WRITES] > 0.0 else 0.0
+        overlaps = min((float(run.cycle[0]["overlaps"]) or 1.0) / cycles, 1.0)
+        outages = _effective(run, NO_WRITES) if run.means[NO_WRITES] > 0.0 else 0.0
         knowledge = replace(
             self, overlaps=overlaps, effective=0.0, steps=events / cycles, outages=outages / cycles
         )
         if not reached:
             return knowledge
-        scores = np.sum([done.scores[name] / float(done.means[name]) for name in reached], axis=0)
+        scores = np.sum([run.scores[name] / float(run.means[name]) for name in reached], axis=0)
         return replace(
             knowledge,
-            beginning=self.beginning + _LEARNED * (self._spread_of(done) - self.beginning),
+            beginning=self.beginning + _LEARNED * (self._spread_of(run) - self.beginning),
             following=_learned(self.following, scores),
             after_any=_learned(self.after_any[None], scores.sum(axis=0)[None])[0],
-            effective=_effective(done, reached[0]),
+            effective=_effective(run, reached[0]),
         )
 
-    def _spread_of(self, done: Cycles) -> Vector:
+    def _spread_of(self, run: Cycles) -> Vector:
         """Share the cycles so that the means of all objectives are known equally well."""
-        begun = np.maximum(np.array(self.bias.beginning) * done.cycle[0]["done"], 1.0)
+        begun_cycles = np.maximum(np.array(self.bias.beginning) * run.cycle[0]["done"], 1.0)
         shares = np.zeros(len(self.natural))
-        for squares, mean in zip(
-            done.second_moments, done.means / done.cycle[0]["done"], strict=True
-        ):
+        for squares, mean in zip(run.second_moments, run.means / run.cycle[0]["done"], strict=True):
             if mean > 0.0:
-                shares += squares / begun / mean**2
+                shares += squares / begun_cycles / mean**2
         shares = self.natural * np.sqrt(shares)
         total = math.fsum(shares)
         return shares / total if total > 0.0 else self.beginning
 
 
-def _effective(done: Cycles, objective: int) -> float:
+def _effective(cycles: Cycles, objective: int) -> float:
     """Effective number of times that an objective was reached."""
-    mean = float(done.means[objective])
-    return float(mean**2 / (done.second_moments[objective] @ done.base**2))
+    mean = float(cycles.means[objective])
+    return float(mean**2 / (cycles.second_moments[objective] @ cycles.base**2))
 
 
 def find_bias(plan: Plan, seed: int, note: Callable[[int], object] = ignore) -> Found:
@@ -151,17 +149,17 @@ def find_bias(plan: Plan, seed: int, note: Callable[[int], object] = ignore) -> 
     knowledge = _nothing_known(plan)
     each_step = 1.0 + len(plan.sets) * plan.replicas / len(plan.racks) / _FEW_SETS
     affordable = _RUNS[0][0] / each_step
-    for number, (most, share) in enumerate(_RUNS):
+    for number, (most_cycles, share) in enumerate(_RUNS):
         if number > 0:
             affordable = share * _MOST_STEPS / (knowledge.steps * each_step)
-        cycles = max(int(min(most, affordable)), _FEWEST_CYCLES)
+        cycles = max(int(min(most_cycles, affordable)), _FEWEST_CYCLES)
         bias, block = knowledge.bias, Block(seed, _FIRST_BLOCK + number, 1)
-        done, control = sample_cycles(plan, bias, begun_by(bias, cycles), block)
-        knowledge = knowledge.and_of(done, int(control["events"]))
+        cycles_run, control = sample_cycles(plan, bias, begun_by(bias, cycles), block)
+        knowledge = knowledge.and_of(cycles_run, int(control["events"]))
         note(1)
         if number + 1 >= _ENOUGH_RUNS and knowledge.effective >= _ENOUGH_EFFECTIVE:
             break
-    per_cycle = float(done.means[LOST] / done.cycle[0]["done"])
+    per_cycle = float(cycles_run.means[LOST] / cycles_run.cycle[0]["done"])
     return Found(knowledge.bias, per_cycle * plan.strikes_per_year)
 
 
@@ -177,11 +175,11 @@ def _nothing_known(plan: Plan) -> _Knowledge:
     return _Knowledge(natural, even, again, even)
 
 
-def _learned(known: Vector, seen: Vector) -> Vector:
+def _learned(shares: Vector, seen: Vector) -> Vector:
     """Replace a part of each row that was seen."""
-    learned, sums = known.copy(), seen.sum(axis=-1)
-    some = sums > 0.0
-    learned[some] += _LEARNED * (seen[some] / sums[some][:, None] - learned[some])
+    learned, sums = shares.copy(), seen.sum(axis=-1)
+    was_seen = sums > 0.0
+    learned[was_seen] += _LEARNED * (seen[was_seen] / sums[was_seen][:, None] - learned[was_seen])
     return learned
 
 

@@ -137,14 +137,14 @@ def draw_due(rng: Generator, sim: KernelState, number: int) -> float:
     ):
         return float(clock.due)
     for _ in range(_TRIES):
-        whole = draw(rng, sim, clock.distribution)
-        if whole > age:
-            return float(clock.since + whole)
-    most = sim.distributions[clock.distribution].scale
+        duration = draw(rng, sim, clock.distribution)
+        if duration > age:
+            return float(clock.since + duration)
+    longest_hours = sim.distributions[clock.distribution].scale
     chance = rng.random()
-    while _passed(sim, clock.distribution, age, most) < chance:
-        most *= 2.0
-    return float(now + _invert(sim, clock.distribution, age, most, chance))
+    while _passed(sim, clock.distribution, age, longest_hours) < chance:
+        longest_hours *= 2.0
+    return float(now + _invert(sim, clock.distribution, age, longest_hours, chance))
 
 
 @called
@@ -159,8 +159,8 @@ def draw_due_within(
     if sim.distributions[clock.distribution].kind == _WEIBULL:
         weibull = sim.distributions[clock.distribution]
         scale, shape = weibull.scale, weibull.parameter
-        passed = (age / scale) ** shape - math.log1p(-chance)
-        return float(max(clock.since + scale * passed ** (1.0 / shape), now))
+        scaled = (age / scale) ** shape - math.log1p(-chance)
+        return float(max(clock.since + scale * scaled ** (1.0 / shape), now))
     return float(now + _invert(sim, clock.distribution, age, hours, chance))
 
 
@@ -171,31 +171,33 @@ def _passed(sim: KernelState, distribution: int, age: float, hours: float) -> fl
 
 
 @called
-def _invert(sim: KernelState, distribution: int, age: float, most: float, chance: float) -> float:
-    """Invert `_passed`: the hours, below ``most``, within which a time ends with ``chance``.
+def _invert(
+    sim: KernelState, distribution: int, age: float, longest: float, chance: float
+) -> float:
+    """Invert `_passed`: the hours, below ``longest``, within which a time ends with ``chance``.
 
     Bisection, with linear interpolation at every second step.
     """
-    alive, least, low, high = (
+    alive, shortest, low, high = (
         survival(sim, distribution, age),
         0.0,
         0.0,
-        _passed(sim, distribution, age, most),
+        _passed(sim, distribution, age, longest),
     )
     for turn in range(_HALVINGS):
-        middle = 0.5 * (least + most)
+        middle = 0.5 * (shortest + longest)
         if turn % 2 == 0 and low < chance < high:
-            middle = least + (most - least) * (chance - low) / (high - low)
-        found = 1.0 - survival(sim, distribution, age + middle) / alive
-        if abs(found - chance) <= _CLOSE:
+            middle = shortest + (longest - shortest) * (chance - low) / (high - low)
+        passed = 1.0 - survival(sim, distribution, age + middle) / alive
+        if abs(passed - chance) <= _CLOSE:
             return float(middle)
-        if found < chance:
-            least, low = middle, found
+        if passed < chance:
+            shortest, low = middle, passed
         else:
-            most, high = middle, found
-        if most - least <= _EXACT * most:
+            longest, high = middle, passed
+        if longest - shortest <= _EXACT * longest:
             break
-    return float(most)
+    return float(longest)
 
 
 # Mean times of a copy after which a copy should have ended.
@@ -221,25 +223,25 @@ def split(
         hours = min(hours, soon)
     if hours <= 0.0:
         return
-    now, kept, frame = sim.control[0].now, 1.0, paths.frames[path.depth]
+    now, factor, frame = sim.control[0].now, 1.0, paths.frames[path.depth]
     frame.hours, frame.end = hours, now + hours
     within = _set_chances(sim, paths, path.depth)
     if within <= 0.0:
         return
     paths.levels[level].within += within
-    most = _MOST_ON_FIRST if path.depth == 0 else _MOST_ABOVE
-    mean = min(paths.levels[level].retrials * within, most)
-    left = int(mean)
-    left += rng.random() < mean - left
+    most_retrials = _MOST_ON_FIRST if path.depth == 0 else _MOST_ABOVE
+    mean = min(paths.levels[level].retrials * within, most_retrials)
+    retrials = int(mean)
+    retrials += rng.random() < mean - retrials
     due = sim.control[0].next_strike <= now + hours or sim.control[0].next_renewal <= now + hours
-    if due or left > 0:
+    if due or retrials > 0:
         _draw_kind(rng, sim, hours)
-        kept = 1.0 / (1.0 + mean * _density_ratio(sim, paths, path.depth))
+        factor = 1.0 / (1.0 + mean * _density_ratio(sim, paths, path.depth))
     frame.mean = mean
-    frame.floor, frame.level, frame.left = before + 1, level, left
-    frame.retrial, frame.factor, frame.main_factor = 0, kept, kept
+    frame.floor, frame.level, frame.left = before + 1, level, retrials
+    frame.retrial, frame.factor, frame.main_factor = 0, factor, factor
     path.depth += 1
-    if left > 0:
+    if retrials > 0:
         frame.retrial = 1
         _save(sim, paths, path.depth - 1)
         _begin_retrial(rng, sim, paths)
@@ -300,15 +302,15 @@ def _begin_retrial(rng: Generator, sim: KernelState, paths: Paths) -> None:
     frame.left -= 1
     paths.levels[frame.level].begun += 1
     now, hours = control.now, frame.hours
-    chosen, kind = _choose(rng, sim, paths, place)
+    failing_clock, kind = _choose(rng, sim, paths, place)
     control.next_strike, control.drawn_kind = now + wait(rng, control.strikes_per_hour), 0
     if kind != _NONE:
         soon = -math.expm1(-control.strikes_per_hour * hours)
-        left = -math.log1p(-soon * rng.random()) / control.strikes_per_hour
-        control.next_strike, control.drawn_kind = now + min(left, hours), kind + 1
+        wait_hours = -math.log1p(-soon * rng.random()) / control.strikes_per_hour
+        control.next_strike, control.drawn_kind = now + min(wait_hours, hours), kind + 1
     for number in range(len(sim.renewals)):
         clock = sim.renewals[number]
-        if number == chosen:
+        if number == failing_clock:
             chance = paths.chances[place, number]
             clock.due = min(draw_due_within(rng, sim, number, hours, chance), now + hours)
         elif clock.due != np.inf and clock.since != np.inf:
@@ -371,18 +373,18 @@ def _choose(rng: Generator, sim: KernelState, paths: Paths, place: int) -> tuple
     of_kind, of_clock = _even_shares(paths, place)
     soon = -math.expm1(-strikes * hours) / max(strikes, 1e-300)
     within, natural = paths.frames[place].within, rng.random() < _NATURAL
-    x, chosen, kind = rng.random(), _NONE, _NONE
+    x, clock, kind = rng.random(), _NONE, _NONE
     for number in range(len(sim.strikes)):
         rate = sim.strikes[number].per_hour
         if rate > 0.0 and x >= 0.0:
             x -= rate * soon / within if natural else of_kind
-            chosen, kind = _NONE, number
+            clock, kind = _NONE, number
     for number in range(paths.chances.shape[1]):
         chance = paths.chances[place, number]
         if chance > 0.0 and x >= 0.0:
             x -= chance / within if natural else of_clock
-            chosen, kind = number, _NONE
-    return chosen, kind
+            clock, kind = number, _NONE
+    return clock, kind
 
 
 @called
@@ -425,11 +427,11 @@ def _play_tournament(sim: KernelState) -> None:
     if clocks == 0:
         return
     for place in range(clocks - 1, 0, -1):
-        one, other = 2 * place, 2 * place + 1
-        one = one - clocks if one >= clocks else sim.earliest[one]
-        other = other - clocks if other >= clocks else sim.earliest[other]
-        later = sim.renewals[other].due < sim.renewals[one].due
-        sim.earliest[place] = other if later else one
+        left_child, right_child = 2 * place, 2 * place + 1
+        left_child = left_child - clocks if left_child >= clocks else sim.earliest[left_child]
+        right_child = right_child - clocks if right_child >= clocks else sim.earliest[right_child]
+        right_is_due_first = sim.renewals[right_child].due < sim.renewals[left_child].due
+        sim.earliest[place] = right_child if right_is_due_first else left_child
     first = sim.earliest[1] if clocks > 1 else 0
     sim.control[0].next_renewal = sim.renewals[first].due
 
@@ -578,13 +580,13 @@ def _follow_level(rng: Generator, sim: KernelState, paths: Paths) -> None:
 @inlined
 def _set_level(table: Table, sim: KernelState, paths: Paths, s: int) -> None:
     """Count the replicas of a set that are out or not in sync."""
-    state, out = table.states[sim.sets[s].state], 0
+    state, replicas_out = table.states[sim.sets[s].state], 0
     replicas = sim.slots.shape[1]
     for slot in range(replicas):
         condition = sim.brokers[sim.slots[s, slot]].condition
         if condition != WELL or state.absent >> slot & 1:
-            out += 1
-    level = max(out, replicas - state.in_sync)
+            replicas_out += 1
+    level = max(replicas_out, replicas - state.in_sync)
     if level != paths.level_of[s]:
         paths.levels[paths.level_of[s]].sets -= 1
         paths.levels[level].sets += 1

@@ -90,32 +90,34 @@ def find_retrials(plan: Plan, seed: int) -> Found:
     """Find how many retrials to begin on each level; the same for the same plan and seed."""
     years = max(1, min(_MOST_YEARS, int(_EVENTS / (1.0 + 2.0 * plan.strikes_per_year))))
     retrials = (0.0,) * plan.replicas
-    first = done = _run(plan, retrials, seed, 0, years)
+    first_run = run = _run(plan, retrials, seed, 0, years)
     for number in range(1, _RUNS):
-        retrials = _better(done, retrials)
-        done = _run(plan, retrials, seed, number, years)
-    better = _better(done, retrials)
-    work = _work(first, done, better[0] / max(retrials[0], _LEAST))
-    return Found(Splitting(better, work), done.due / done.years)
+        retrials = _better(run, retrials)
+        run = _run(plan, retrials, seed, number, years)
+    better = _better(run, retrials)
+    work = _work(first_run, run, better[0] / max(retrials[0], _LEAST))
+    return Found(Splitting(better, work), run.due / run.years)
 
 
 def _run(plan: Plan, retrials: tuple[float, ...], seed: int, number: int, years: int) -> _Run:
     """Sample years in parts, as long as the events stay few enough."""
-    most = _MOST_EVENTS / (1.0 + _KEPT_BESIDE * (len(plan.racks) + plan.replicas * len(plan.sets)))
+    most_events = _MOST_EVENTS / (
+        1.0 + _KEPT_BESIDE * (len(plan.racks) + plan.replicas * len(plan.sets))
+    )
     spans = max(years, _PARTS)
     hours = HOURS_PER_YEAR * years / spans
-    done, sampled, part = None, 0, spans // _PARTS
+    run, sampled, part_spans = None, 0, spans // _PARTS
     for place in range(_PARTS):
-        block = Block(seed, _FIRST_BLOCK + number * _PARTS + place, part)
+        block = Block(seed, _FIRST_BLOCK + number * _PARTS + place, part_spans)
         paths, _ = sample_paths(plan, retrials, block, hours)
-        more = _Run.of(paths, part * hours / HOURS_PER_YEAR)
-        done = more if done is None else done.and_of(more)
-        sampled += part
-        part = min(sampled, spans - sampled)
-        if part == 0 or done.events * (1.0 + part / sampled) > most:
+        further = _Run.of(paths, part_spans * hours / HOURS_PER_YEAR)
+        run = further if run is None else run.and_of(further)
+        sampled += part_spans
+        part_spans = min(sampled, spans - sampled)
+        if part_spans == 0 or run.events * (1.0 + part_spans / sampled) > most_events:
             break
-    assert done is not None
-    return done
+    assert run is not None
+    return run
 
 
 def _better(done: _Run, retrials: tuple[float, ...]) -> tuple[float, ...]:
