@@ -21,7 +21,7 @@ from typing import NamedTuple
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 from advisor.learning.counts import Window, read_histories
-from metric_histories import World, busy_acts, happened
+from metric_histories import FENCES, SCRIPTS, WATCHERS, World, busy_acts, happened
 from metric_judge import judge
 from metric_series import Scraping, dump, query_range
 
@@ -46,7 +46,8 @@ class Tally(NamedTuple):
 
 def tally(number: int, world: World, spelling: str, step_s: float, on_grid: bool) -> Tally:
     """Generate a history, read it and judge what was read."""
-    acts, seconds = busy_acts(world, 1_000 + number, EACH)
+    what = (*SCRIPTS, *WATCHERS, *FENCES)
+    acts, seconds = busy_acts(world, 1_000 + number, EACH, what)
     history = happened(world, acts, 1_000 + number, seconds)
     scraping = Scraping(step_s=step_s, spelling=spelling, node_exporter=True)
     if on_grid:

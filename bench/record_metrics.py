@@ -1,18 +1,24 @@
 """Record `tests/learning/recordings/`: what Prometheus saw of real brokers during known faults.
 
-``python bench/record_metrics.py [VERSION ...]`` starts five brokers and three controllers with the
-JMX exporter, and a Prometheus that scrapes them every five seconds; injects the faults of `_story`;
-and keeps the series as ``VERSION.dump.gz``, with ``VERSION.json`` beside them: what really
-happened. That comes from the injected faults and the controller's records, never from the metrics.
+``python bench/record_metrics.py [--story NAME] [VERSION ...]`` starts five brokers and three
+controllers with the JMX exporter, and a Prometheus that scrapes them every five seconds; injects
+the faults of a story (``faults``, each kind once; ``bursts``, short refusals, and brokers that are
+frozen or cut off); and keeps the series as ``VERSION.dump.gz`` (``VERSION-bursts.dump.gz``), with a
+JSON file beside them: what really happened. That comes from the injected faults and the
+controller's records, never from the metrics.
 
-It needs root, Java, Maven, and Debian's package prometheus. A version takes a quarter of an hour.
+It needs root, Java, Maven, and Debian's package prometheus. A story takes a quarter of an hour, of
+bursts twenty minutes.
 """
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import json
+import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -21,6 +27,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -333,6 +340,67 @@ def _story(run: Recording) -> None:
     run.act("end", [], run.history.read)
 
 
+def _bursts(run: Recording) -> None:
+    """Let writes be refused for seconds, and freeze brokers and cut them off."""
+    cluster = run.cluster
+    run.rest()
+    for brokers, seconds in (((1, 2), 11.0), ((3, 4), 13.0), ((2, 3, 4), 12.0)):
+        run.act("kill", brokers, partial(_kill, cluster, brokers))
+        time.sleep(seconds)
+        run.start(*brokers)
+        run.rest()
+    for first, second in ((2, 3), (4, 5)):
+        run.act("stop", [first], partial(cluster.stop, first))
+        run.act("stop", [second], partial(cluster.stop, second))
+        run.start(first, second)
+        run.rest()
+    for broker, down, seconds in ((2, None, 25.0), (4, None, 38.0), (5, 1, 25.0)):
+        _while_down(run, down, partial(_frozen, run, broker, seconds))
+    for broker, down, whole in ((3, None, False), (1, None, True), (2, 3, False)):
+        _while_down(run, down, partial(_cut_off, run, broker, whole, 30.0))
+    run.act("end", [], run.history.read)
+
+
+def _while_down(run: Recording, down: int | None, do: Callable[[], None]) -> None:
+    """Do something while another broker is down, or none is; and wait until all is well."""
+    if down is not None:
+        run.act("kill", [down], lambda: run.cluster.kill(down))
+        run.until(lambda: run.gone(down))
+        time.sleep(REST_S)
+    do()
+    if down is not None:
+        time.sleep(REST_S)
+        run.start(down)
+    run.rest()
+
+
+def _frozen(run: Recording, broker: int, seconds: float) -> None:
+    """Freeze a broker's process for a time, as a long pause of its machine does."""
+    pid = run.cluster.process(broker).pid
+    run.act("freeze", [broker], lambda: os.kill(pid, signal.SIGSTOP))
+    time.sleep(seconds)
+    run.act("thaw", [broker], lambda: os.kill(pid, signal.SIGCONT))
+
+
+def _cut_off(run: Recording, broker: int, whole: bool, seconds: float) -> None:
+    """Cut a broker off from the other nodes for a time; `whole`: from Prometheus, too."""
+    network = run.cluster.network
+
+    def cut() -> None:
+        network.isolate(broker)
+        if whole:
+            _silence(run.cluster, broker, "add")
+
+    def mend() -> None:
+        network.heal(broker)
+        if whole:
+            _silence(run.cluster, broker, "del")
+
+    run.act("cut off", [broker], cut)
+    time.sleep(seconds)
+    run.act("reconnect", [broker], mend)
+
+
 def _kill(cluster: MeteredCluster, nodes: Sequence[int]) -> None:
     for node in nodes:
         cluster.process(node).kill()
@@ -368,8 +436,12 @@ def _write(bootstrap: str, done: Event) -> None:
     producer.close(timeout=5)
 
 
-def record(version: str) -> None:
-    """Run the faults on a cluster, and keep what Prometheus saw and what happened."""
+STORIES = {"faults": _story, "bursts": _bursts}
+
+
+def record(version: str, story: str) -> None:
+    """Run a story on a cluster, and keep what Prometheus saw and what happened."""
+    name = version if story == "faults" else f"{version}-{story}"
     folder = Path(tempfile.mkdtemp(prefix="record-metrics-"))
     try:
         cluster = MeteredCluster(version, folder)
@@ -382,15 +454,15 @@ def record(version: str) -> None:
             writer.start()
             began = time.time()
             try:
-                _story(run)
+                STORIES[story](run)
             finally:
                 done.set()
                 writer.join()
                 run.prometheus.stop()
             RECORDINGS.mkdir(exist_ok=True)
-            run.prometheus.dump(RECORDINGS / f"{version}.dump.gz")
+            run.prometheus.dump(RECORDINGS / f"{name}.dump.gz")
             truth = json.dumps(_truth(run, began), indent=1)
-            (RECORDINGS / f"{version}.json").write_text(truth + "\n")
+            (RECORDINGS / f"{name}.json").write_text(truth + "\n")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -423,7 +495,11 @@ def _truth(run: Recording, began: float) -> dict[str, Any]:
         for d in changes
         if d.before is not None and len(d.after.isr) != len(d.before.isr)
     ]
-    partition_s, any_s = _refused_s(changes, began, ended)
+    refusals = _refusals(changes, began, ended)
+    times, counts = zip(*refusals, (ended, 0), strict=True)
+    spans = [b - a for a, b in pairwise(times)]
+    partition_s = sum(count * span for count, span in zip(counts, spans, strict=False))
+    any_s = sum(bool(count) * span for count, span in zip(counts, spans, strict=False))
     return {
         "release": run.cluster.jars.release,
         "racks": RACKS,
@@ -432,6 +508,7 @@ def _truth(run: Recording, began: float) -> dict[str, Any]:
         "partitions": PARTITIONS,
         "refused_partition_minutes": partition_s / 60.0,
         "refused_minutes": any_s / 60.0,
+        "refusals": [{"at": at, "partitions": count} for at, count in refusals],
         "acts": run.acts,
         "fencings": fencings,
         "controller_elections": elections,
@@ -439,28 +516,29 @@ def _truth(run: Recording, began: float) -> dict[str, Any]:
     }
 
 
-def _refused_s(
+def _refusals(
     changes: Sequence[PartitionChange], began: float, ended: float
-) -> tuple[float, float]:
-    """Seconds of all partitions, and of any, without a leader or under min ISR."""
+) -> list[tuple[float, int]]:
+    """Since when how many partitions had no leader or were under min ISR."""
     refusing: set[Any] = set()
-    partition_s = any_s = 0.0
-    before = began
+    steps = [(began, 0)]
     for change in changes:
-        now = min(max(change.at_ms / 1e3, before), ended)
-        partition_s += len(refusing) * (now - before)
-        any_s += bool(refusing) * (now - before)
-        before = now
         refuses = change.after.leader < 0 or len(change.after.isr) < MIN_ISR
         (refusing.add if refuses else refusing.discard)(change.partition)
-    partition_s += len(refusing) * (ended - before)
-    return partition_s, any_s + bool(refusing) * (ended - before)
+        now = min(max(change.at_ms / 1e3, steps[-1][0]), ended)
+        if len(refusing) != steps[-1][1]:
+            steps.append((now, len(refusing)))
+    return steps
 
 
 def main() -> None:
     """Record the named versions, by default all."""
-    for version in sys.argv[1:] or EXPORTERS:
-        record(version)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("versions", nargs="*", default=list(EXPORTERS))
+    parser.add_argument("--story", choices=STORIES, default="faults")
+    options = parser.parse_args()
+    for version in options.versions:
+        record(version, options.story)
 
 
 if __name__ == "__main__":

@@ -124,12 +124,17 @@ class Refused:
     years: in which that was watched.
     partition_minutes, any_minutes: minutes added up over all partitions; and those in which any
         partition refused writes.
+    partition_minutes_off, any_minutes_off: by how much these may be off, up or down, as nothing is
+        known of what happens between two scrapes: about 95 of 100 times less, if what was refused
+        lasted longer than from one to the next.
     """
 
     minutes: float
     years: float
     partition_minutes: float | None = None
     any_minutes: float | None = None
+    partition_minutes_off: float = 0.0
+    any_minutes_off: float = 0.0
 
 
 @dataclass(frozen=True)

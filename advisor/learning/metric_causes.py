@@ -23,12 +23,14 @@ import numpy as np
 
 from advisor.learning.metric_names import Metric, host_of
 from advisor.learning.prometheus import Array
-from advisor.learning.transitions import Samples
+from advisor.learning.transitions import Samples, true_runs
 from advisor.reliability.failures.mechanisms import BrokerEvent, Scope, Sign, table
 
 SEVERAL_DOWN, BROKER_DOWN = "several brokers down", "broker down"
 DIED = "broker or its host died"
 OUT_OF_SYNC = "replicas out of sync"
+FENCED = "broker fenced"
+OF_BROKERS = (BROKER_DOWN, DIED, OUT_OF_SYNC, FENCED)
 """What is said where metrics do not tell the mechanism."""
 
 _SOONEST_MISSED_S, _LATEST_MISSED_S = 6.5, 12.0
@@ -86,7 +88,7 @@ class Down:
 class Event:
     """Something that happened, and which mechanisms it may have been.
 
-    may_be: mechanisms; one if metrics tell.
+    may_be: mechanisms; one if metrics tell, none if no card has one for it.
     words: what it is called if they do not.
     start: seconds since 1970.
     end: when all was in sync again; None if it goes on.
@@ -159,19 +161,12 @@ class Causes:
 
     def __init__(self, samples: Samples, downs: Sequence[Down], brokers: Sequence[str]) -> None:
         self.samples, self.brokers = samples, tuple(brokers)
-        self.step = samples.step_seconds
+        self.step, self.blur = samples.step_seconds, samples.blur
         self._edges = np.append(samples.times, samples.end)
         self._rises: dict[tuple[Metric, str], Array] = {}
         self.stops = sorted((self._stop(down) for down in downs), key=lambda s: s.death.low)
 
     # What was seen when
-
-    @cached_property
-    def blur(self) -> float:
-        """How much a sample may be older than its time: a step, on one grid for all targets."""
-        phases = (self.samples.times[1:] / self.step) % 1.0
-        around = np.abs(np.exp(2j * np.pi * phases).mean()) if len(phases) else 1.0
-        return self.step if around > 0.999 else 0.0
 
     def rises(self, metric: Metric, target: str) -> Array:
         """Times at which a metric was seen to be higher than in the scrape before."""
@@ -348,7 +343,7 @@ class Causes:
         groups = [self._told_group(group) for group in self._groups()]
         stops = [stop for group in groups for stop in group]
         rolling = self._rolling(stops)
-        events = list(self._shrunk(stops))
+        events = [*self._shrunk(stops), *self._fenced(stops)]
         for group in groups:
             told = [
                 replace(stop, orderly=True, why="all brokers stopped in turn")
@@ -588,6 +583,68 @@ class Causes:
             usual = versions[np.argmax(times)] if len(versions) else said[is_said][0]
             changed.append(own != usual and not (said[is_old][-1:] == own).any())
         return all(changed)
+
+    # Brokers that are fenced while their processes live
+
+    def _fenced(self, stops: Sequence[_Stop]) -> Iterator[Event]:
+        """Yield times in which brokers were fenced that did not stop: frozen, or cut off."""
+        fenced = self._of_active(Metric.FENCED)
+        is_whole = fenced + self._of_active(Metric.ACTIVE_BROKERS) == len(self.brokers)
+        down = np.zeros(len(fenced))
+        for stop in stops:
+            until = np.inf if stop.end is None else stop.end
+            down[self._place(stop.start - self.step - self.blur) : self._place(until) + 1] += 1.0
+        for first, last in true_runs(is_whole & (fenced > down)):
+            start, end = float(self._edges[first]), float(self._edges[last + 1])
+            if not first or last + 1 == len(fenced) or not is_whole[[first - 1, last + 1]].all():
+                # Who joins the cluster, or is not scraped, may have stopped unseen.
+                continue
+            if fenced[first - 1] >= fenced[first] or fenced[last + 1] >= fenced[last]:
+                # An outage is seen to begin a scrape later, or to end a scrape earlier.
+                continue
+            away = self._down_throughout(stops, start, end)
+            others = [broker for broker in self.brokers if broker not in away]
+            if not all(self._lived(broker, first, last) for broker in others):
+                continue
+            count = int((fenced - down)[first : last + 1].max())
+            silent = [broker for broker in others if self._was_silent(broker, first, last)]
+            why = (
+                f"FencedBrokerCount rose by {count} for {end - start:.0f} s, and every process "
+                "lived: frozen or cut off, metrics do not tell which"
+            )
+            brokers = tuple(silent) if len(silent) == count else ()
+            yield Event((), FENCED, brokers, start, end, why)
+
+    def _of_active(self, metric: Metric) -> Array:
+        """What the active controller says; others may have read too little of the records."""
+        said: Array = np.full(len(self.samples.times), np.nan)
+        for target in self.samples.targets_of(Metric.ACTIVE):
+            is_active = self.samples.of(Metric.ACTIVE, target) == 1.0
+            said = np.where(is_active, self.samples.of(metric, target), said)
+        return said
+
+    def _down_throughout(self, stops: Sequence[_Stop], start: float, end: float) -> set[str]:
+        """Brokers that were down, and fenced for it, before and after a time."""
+        late = _LATEST_MISSED_S + self.step + self.blur
+        return {
+            stop.down.target
+            for stop in stops
+            if stop.death.high + late < start and end + late < self._edges[stop.down.last + 1]
+        }
+
+    def _lived(self, broker: str, first: int, last: int) -> bool:
+        """Whether a broker's process was the same after some intervals and a minute before them.
+
+        One that starts is fenced until it serves.
+        """
+        begun = self.samples.of(Metric.START, broker)
+        long_before = self._edges[first] - _TOGETHER_S - self.step - self.blur
+        before, after = begun[: self._place(long_before) + 1], begun[last + 1 :]
+        before, after = before[~np.isnan(before)], after[~np.isnan(after)]
+        return bool(len(before) and len(after) and before[-1] == after[0])
+
+    def _was_silent(self, broker: str, first: int, last: int) -> bool:
+        return bool((self.samples.of(Metric.UP, broker)[first : last + 1] != 1.0).any())
 
     # ISRs that leaders shrink
 

@@ -24,13 +24,13 @@ from advisor.learning.evidence import (
     ClusterHistory,
     Gap,
     Outage,
-    Refused,
     Seen,
     Teaches,
     evidence_of,
     length_key,
 )
 from advisor.learning.metric_causes import (
+    FENCED,
     Causes,
     Down,
     Event,
@@ -41,8 +41,8 @@ from advisor.learning.metric_causes import (
 from advisor.learning.metric_causes import mechanism as mechanism_of
 from advisor.learning.metric_names import Metric
 from advisor.learning.posterior import Lengths, Share
-from advisor.learning.prometheus import Array
-from advisor.learning.transitions import Samples
+from advisor.learning.refused_writes import refused_writes
+from advisor.learning.transitions import Samples, true_runs
 from advisor.reliability.failures.mechanism import per_hour
 from advisor.reliability.failures.mechanisms import BrokerEvent, Scope, table
 
@@ -56,8 +56,6 @@ _LAG_MS, _NO_LAG_MS = 30_000.0, 1e11
 _SAME_PROCESS = 1.0
 # A target that is not there for so long at the beginning or the end came or went.
 _EDGE_SECONDS = 300.0
-# Of all partitions, that brokers which are scraped lead; with less, some are not scraped.
-_MOST_LED = 0.98
 _MOST_UNTOLD = 0.2
 """Share of the events that may have been of a mechanism, of which it is not told whether."""
 
@@ -146,7 +144,7 @@ def history_of(samples: Samples, name: str) -> ClusterHistory:
     counts = _Counts(samples, watches, events)
     counts.count_events()
     lost = counts.count_quorum_losses(name)
-    refused = _refused(samples, watches)
+    refused = refused_writes(samples, _is_known(samples, watches, events))
     if not counts.seen and refused is None:
         counts.notes.append("Nothing that a card holds is proved by these metrics.")
     outages = [*(_outage(event, name) for event in events), *lost]
@@ -165,6 +163,22 @@ def history_of(samples: Samples, name: str) -> ClusterHistory:
         gaps=tuple(_gaps(samples, watches)),
         notes=tuple(counts.notes),
     )
+
+
+def _is_known(
+    samples: Samples, watches: Mapping[str, Watch], events: Sequence[Event]
+) -> np.ndarray:
+    """When every broker was watched, or fenced: then it leads nothing of which it could tell."""
+    known = {broker: watched.seen.copy() for broker, watched in watches.items()}
+    # A fencing is seen up to a scrape late.
+    late = samples.step_seconds + samples.blur
+    for event in events:
+        if event.name == FENCED and event.end is not None:
+            is_in = (samples.times >= event.start - late) & (samples.times < event.end)
+            for broker in event.brokers:
+                known[broker] |= is_in
+    every: np.ndarray = np.logical_and.reduce(list(known.values()))
+    return every
 
 
 def _years(seconds: float) -> float:
@@ -327,7 +341,7 @@ class _Counts:
         watched = active >= 1.0
         lengths: tuple[list[float], list[float]] = ([], [])
         outages = []
-        for first, last in _runs((active == 0.0) & ~np.isnan(rows).all(axis=0)):
+        for first, last in true_runs((active == 0.0) & ~np.isnan(rows).all(axis=0)):
             seconds = float(samples.seconds[first : last + 1].sum())
             lost = behind[first : last + 1].any()
             # A controller that is not scraped may be the active one, unless others fall behind.
@@ -359,14 +373,14 @@ class _Counts:
         """
         is_told = bool(self.samples.targets_of(Metric.APPLIED_LAG_MS))
         unproved = ~watched & ~reported if is_told else ~watched
-        runs = _runs(unproved & _any_target(self.samples))
+        runs = true_runs(unproved & _any_target(self.samples))
         lengths = (self.samples.seconds[first : last + 1].sum() for first, last in runs)
         return any(length >= _SHORTEST_QUORUM_LOSS for length in lengths)
 
 
 def _gaps(samples: Samples, watches: Mapping[str, Watch]) -> Iterator[Gap]:
     for broker, watched in watches.items():
-        for first, last in _runs(~watched.seen):
+        for first, last in true_runs(~watched.seen):
             yield Gap(broker, _moment(samples.times[first]), _end(samples, last))
 
 
@@ -374,13 +388,6 @@ def brokers_of(samples: Samples) -> list[str]:
     """Return the targets that report what only brokers do."""
     kinds = (Metric.UNDER_REPLICATED, Metric.UNDER_MIN_ISR, Metric.LEADERS)
     return sorted({target for kind in kinds for target in samples.targets_of(kind)})
-
-
-def _runs(marks: np.ndarray) -> list[tuple[int, int]]:
-    """First and last places of each run of marks."""
-    edges = np.diff(np.concatenate([[0], marks.astype(np.int8), [0]]))
-    starts, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1) - 1
-    return list(zip(starts.tolist(), ends.tolist(), strict=True))
 
 
 def _outage(event: Event, name: str) -> Outage:
@@ -420,58 +427,3 @@ def _behind(samples: Samples) -> np.ndarray:
     late = [(row > _LAG_MS) & (row < _NO_LAG_MS) for row in rows]
     behind: np.ndarray = np.logical_or.reduce(late or [np.zeros(len(samples.times), bool)])
     return behind
-
-
-# Refused writes
-
-
-def _refused(samples: Samples, watches: Mapping[str, Watch]) -> Refused | None:
-    """Minutes without writes while every broker was watched; None if no metric says it.
-
-    A partition without a leader is reported by no broker, but by every controller.
-    """
-    reporting = samples.targets_of(Metric.UNDER_MIN_ISR)
-    controllers = samples.targets_of(Metric.OFFLINE)
-    if not reporting or not controllers:
-        return None
-    partitions = _partitions(samples)
-    is_seen = np.logical_and.reduce([watched.seen for watched in watches.values()])
-    heard = np.array([samples.of(Metric.OFFLINE, target) for target in controllers])
-    is_seen &= ~np.isnan(heard).all(axis=0)
-    if not is_seen.any() or partitions <= 0.0:
-        return None
-    offline = np.nan_to_num(heard).max(axis=0)
-    rows = np.array([samples.of(Metric.UNDER_MIN_ISR, target) for target in reporting])
-    refused = (np.nansum(rows, axis=0) + offline)[is_seen]
-    minutes = samples.seconds[is_seen] / 60.0
-    total = float((refused * minutes).sum())
-    return Refused(
-        minutes=total / partitions,
-        years=_years(samples.seconds[is_seen].sum()),
-        partition_minutes=total,
-        any_minutes=float(minutes[refused > 0].sum()),
-    )
-
-
-def _partitions(samples: Samples) -> float:
-    """How many partitions there are; 0 if not known, or if some brokers are not scraped.
-
-    By what controllers say, and by the leaders of all brokers.
-    """
-    said = [samples.of(Metric.PARTITIONS, t) for t in samples.targets_of(Metric.PARTITIONS)]
-    led = [samples.of(Metric.LEADERS, t) for t in samples.targets_of(Metric.LEADERS)]
-    leaders = _middle(np.nansum(led, axis=0), samples.seconds) if led else 0.0
-    if not said:
-        return leaders
-    partitions = _middle(np.concatenate(said), np.tile(samples.seconds, len(said)))
-    return partitions if not led or leaders >= _MOST_LED * partitions else 0.0
-
-
-def _middle(values: Array, seconds: Array) -> float:
-    """The median over the time in which something was reported."""
-    given = ~np.isnan(values)
-    if not given.any():
-        return 0.0
-    order = np.argsort(values[given])
-    until = np.cumsum(seconds[given][order])
-    return float(values[given][order][np.searchsorted(until, until[-1] / 2.0)])

@@ -8,6 +8,7 @@ the scatter is rather too wide than too narrow.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -44,6 +45,8 @@ class Observed:
         whichever is less.
     refused_partition_minutes, any_refused_minutes: minutes added up over all partitions; and those
         in which any partition refused writes. None where only counts were typed.
+    refused_partition_minutes_off, any_refused_minutes_off: by how much these may be off, up or
+        down, because scrapes do not say what happened between them.
     """
 
     refused_minutes: float
@@ -54,18 +57,26 @@ class Observed:
     posterior_tail: float
     refused_partition_minutes: float | None = None
     any_refused_minutes: float | None = None
+    refused_partition_minutes_off: float = 0.0
+    any_refused_minutes_off: float = 0.0
 
     def __str__(self) -> str:
         real = f"Your cluster refused {significant(self.refused_minutes)} minutes"
         if self.refused_partition_minutes is not None and self.any_refused_minutes is not None:
             real += (
-                f" a partition ({significant(self.refused_partition_minutes)} partition-minutes, "
-                f"{significant(self.any_refused_minutes)} minutes with any refused)"
+                f" a partition ({significant(self.refused_partition_minutes)} partition-minutes"
+                f"{_give_or_take(self.refused_partition_minutes_off)}, "
+                f"{significant(self.any_refused_minutes)} minutes with any refused"
+                f"{_give_or_take(self.any_refused_minutes_off)})"
             )
         return (
             f"{real}; the card before expects {_said(self.prior)}, the card now "
             f"{_said(self.posterior)}. {_verdict(self.posterior_tail)}"
         )
+
+
+def _give_or_take(minutes: float) -> str:
+    return f", give or take {significant(minutes, 1)}" if minutes else ""
 
 
 def _said(interval: Range) -> str:
@@ -113,6 +124,8 @@ def observe(
         posterior=_range(now),
         refused_partition_minutes=_sum(refused.partition_minutes for refused in stated),
         any_refused_minutes=_sum(refused.any_minutes for refused in stated),
+        refused_partition_minutes_off=math.hypot(*(r.partition_minutes_off for r in stated)),
+        any_refused_minutes_off=math.hypot(*(r.any_minutes_off for r in stated)),
         prior_tail=_tail(before, minutes),
         posterior_tail=_tail(now, minutes),
     )

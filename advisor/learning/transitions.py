@@ -136,6 +136,13 @@ class Samples:
         """When the last interval ends, in seconds since 1970."""
         return float(self.times[-1] + self.seconds[-1])
 
+    @property
+    def blur(self) -> float:
+        """How many seconds a sample may be older than its time: a step, on one grid for all."""
+        phases = (self.times[1:] / self.step_seconds) % 1.0
+        around = np.abs(np.exp(2j * np.pi * phases).mean()) if len(phases) else 1.0
+        return self.step_seconds if around > 0.999 else 0.0
+
     def targets_of(self, metric: Metric) -> list[str]:
         """Return the targets that ever reported a metric."""
         return sorted(target for kind, target in self._values if kind is metric)
@@ -337,3 +344,14 @@ def _ends_of_targets(held: Mapping[_Key, _Held]) -> tuple[dict[str, float], dict
         firsts[target] = min(firsts.get(target, first), first)
         lasts[target] = max(lasts.get(target, last), last)
     return firsts, lasts
+
+
+def true_runs(marks: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """First and last places of each run of marks.
+
+    >>> true_runs(np.array([True, False, True, True]))
+    [(0, 0), (2, 3)]
+    """
+    edges = np.diff(np.concatenate([[0], marks.astype(np.int8), [0]]))
+    starts, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1) - 1
+    return list(zip(starts.tolist(), ends.tolist(), strict=True))

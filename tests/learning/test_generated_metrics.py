@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from metric_histories import Act, History, Kind, World, busy_acts, happened
+from metric_histories import OF_CARDS, Act, History, Kind, World, busy_acts, happened
 from metric_series import SPELLINGS, Scraping, Series, dump, query_range, series_of
 
 AT = 1_000.0
@@ -85,6 +85,20 @@ def test_a_half_dead_leader_shrinks_alone() -> None:
     assert all((s.values == 1.0).all() for s in rows(history, "up"))
 
 
+@pytest.mark.parametrize(("what", "answers"), [(Kind.FENCED, False), ("cut off", True)])
+def test_a_broker_that_freezes_is_fenced_and_lives(what: Kind | str, answers: bool) -> None:
+    """Its process is the same; frozen it does not answer, cut off it does."""
+    history = story(what, 2)
+    fenced = controllers(history, "fencedbrokercount")[0]
+    began = history.world.start + AT
+    assert 7.0 < first(fenced, lambda v: v > 0.0, began) - began < 11.0
+    assert first(fenced, lambda v: v == 0.0, began + 20.0) - began == pytest.approx(121.0, abs=1.5)
+    ups = next(s for s in rows(history, "up") if s.labels["instance"].startswith("broker-2."))
+    assert (ups.values == 1.0).all() == answers
+    for starts in rows(history, "process_start_time_seconds"):
+        assert len(set(starts.values[~np.isnan(starts.values)])) == 1
+
+
 def test_without_a_quorum_only_the_lag_of_survivors_grows() -> None:
     """By a second each second; no write is refused, and nothing of the brokers moves."""
     history = story(Kind.QUORUM, 1, 2, seconds=200.0)
@@ -134,7 +148,7 @@ def test_the_truth_agrees_with_its_own_series(version: str) -> None:
     assert watched > 0.9
     assert history.cluster_changes.rows[-1].tolist() == [0.0, 0.0, 0.0, 0.0]
     assert (history.broker_changes["under_replicated"].rows[-1] == 0.0).all()
-    assert {o.kind for o in history.outages} == set(Kind)
+    assert {o.kind for o in history.outages} == set(OF_CARDS)
 
 
 def at(series: Series, times: np.ndarray) -> np.ndarray:

@@ -333,6 +333,22 @@ def test_observed_minutes_are_compared_with_both_cards() -> None:
     assert learned({"broker.power": 4}).observed is None
 
 
+def test_what_was_refused_is_said_with_how_exactly_it_is_known() -> None:
+    """Of metrics by how much it may be off; of minutes that were typed nothing."""
+    typed = learned({"broker.power": 4}, refused_minutes=90).observed
+    assert typed is not None
+    assert "give or take" not in str(typed)
+    measured = dataclasses.replace(
+        typed,
+        refused_partition_minutes=8.55,
+        refused_partition_minutes_off=0.62,
+        any_refused_minutes=2.7,
+        any_refused_minutes_off=0.21,
+    )
+    assert "8.6 partition-minutes, give or take 0.6, 2.7 minutes" in str(measured)
+    assert "with any refused, give or take 0.2)" in str(measured)
+
+
 @pytest.mark.parametrize("years", [0.0001, 0.01])
 def test_a_short_time_mostly_has_no_outage(years: float) -> None:
     """The bounds are those of such times and not the average, which rare long outages make."""

@@ -1,12 +1,26 @@
 """What is read from generated metrics, against what really happened."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from advisor.learning.counts import Window, read_histories
 from advisor.learning.evidence import ClusterHistory
-from metric_histories import Act, History, Kind, World, busy_acts, happened
+from advisor.learning.metric_causes import FENCED
+from metric_histories import (
+    FENCES,
+    OF_CARDS,
+    SCRIPTS,
+    WATCHERS,
+    Act,
+    History,
+    Kind,
+    World,
+    busy_acts,
+    happened,
+)
 from metric_judge import AWAY, Judged, judge
 from metric_series import Scraping, dump, query_range
 
@@ -22,9 +36,9 @@ SCRAPED = (
 NAMES = [f"{w.version}, every {s.step_s:g} s, {s.spelling}" for w, s in SCRAPED]
 
 
-def busy(world: World, each: int) -> History:
+def busy(world: World, each: int, what: Sequence[Kind | str] = (*SCRIPTS, *WATCHERS)) -> History:
     """A history with so many of everything."""
-    acts, seconds = busy_acts(world, SEED, each)
+    acts, seconds = busy_acts(world, SEED, each, what)
     return happened(world, acts, SEED, seconds)
 
 
@@ -39,10 +53,10 @@ def check(history: History, result: ClusterHistory, scraping: Scraping) -> Judge
     judged = judge(history, result.outages, 3.0 * scraping.step_s + 20.0)
     assert not judged.false_rows
     assert len(judged.misnamed) <= 0.03 * len(result.outages)
-    for kind in Kind:
+    for kind in {*OF_CARDS, *(outage.kind for outage in history.outages)}:
         true = len(history.of(kind))
         assert judged.found[kind] >= 0.97 * true > 0, kind
-    for kind in (Kind.LAG, Kind.HALF_DEAD, Kind.QUORUM):
+    for kind in (Kind.LAG, Kind.HALF_DEAD, Kind.QUORUM, Kind.FENCED):
         assert judged.named[kind] == judged.found[kind], kind
     refused = result.refused
     assert refused is not None
@@ -57,6 +71,41 @@ def test_what_is_read_really_happened(world: World, scraping: Scraping) -> None:
     """No row is false, no outage is missing; gaps and addresses are none."""
     history = busy(world, 2)
     check(history, read(history, scraping), scraping)
+
+
+@pytest.mark.parametrize(("world", "scraping"), SCRAPED, ids=NAMES)
+def test_brokers_that_freeze_or_are_cut_off_are_told(world: World, scraping: Scraping) -> None:
+    """Each of them, and no other outage is taken for one; they count as nothing."""
+    history = busy(world, 2, (*SCRIPTS, *WATCHERS, *FENCES))
+    result = read(history, scraping)
+    check(history, result, scraping)
+    fenced = [outage for outage in result.outages if outage.mechanism == FENCED]
+    assert len(fenced) == len(history.of(Kind.FENCED)) == 4
+    assert sum(bool(outage.brokers) for outage in fenced) == len(history.frozen) == 2
+    assert FENCED not in result.seen
+
+
+@pytest.mark.parametrize("step_s", [5.0, 10.0, 15.0])
+@pytest.mark.parametrize("on_grid", [False, True], ids=["dump", "answers"])
+def test_bursts_are_as_long_as_they_were(step_s: float, on_grid: bool, tmp_path: Path) -> None:
+    """Refusals of a few scrapes, that several brokers and all controllers see at other moments."""
+    rng = np.random.default_rng(SEED)
+    acts = [
+        Act(Kind.TOGETHER, 1_200.0 + 331.7 * place, tuple(chosen), float(rng.uniform(5.0, 15.0)))
+        for place, chosen in enumerate(rng.permuted(np.tile(range(1, 7), (60, 1)), axis=1)[:, :4])
+    ]
+    history = happened(World(), acts, SEED, 1_500.0 + 331.7 * len(acts))
+    scraping = Scraping(step_s=step_s)
+    path = tmp_path / "dump.txt"
+    path.write_text("" if on_grid else "\n".join(dump(history, scraping)) + "\n")
+    (result,) = read_histories([query_range(history, scraping) if on_grid else path], Window())
+    refused = result.refused
+    assert refused is not None
+    assert 10.0 < history.refused_minutes * 60.0 / len(acts) < 40.0
+    assert refused.any_minutes == pytest.approx(history.refused_minutes, rel=0.05)
+    assert refused.partition_minutes == pytest.approx(history.refused_partition_minutes, rel=0.05)
+    off = abs((refused.partition_minutes or 0.0) - history.refused_partition_minutes)
+    assert off < 1.5 * refused.partition_minutes_off < 0.2 * history.refused_partition_minutes
 
 
 def test_a_dump_says_the_same(tmp_path: Path) -> None:

@@ -9,11 +9,19 @@ from advisor.learning.counts import Window, read_histories
 from advisor.learning.evidence import ClusterHistory
 from metric_histories import History, Kind, TrueOutage
 from metric_judge import judge
-from recorded_metrics import SCRAPE_S, dump_of, history_of, recorded_versions, truth_of
+from recorded_metrics import (
+    SCRAPE_S,
+    dump_of,
+    history_of,
+    recorded_bursts,
+    recorded_versions,
+    truth_of,
+)
 
 VERSIONS = recorded_versions()
 EVERY = pytest.mark.parametrize("keep_every", [1, 3, 6, 12], ids=["5 s", "15 s", "30 s", "60 s"])
 EACH = pytest.mark.parametrize("version", VERSIONS)
+EACH_BURSTS = pytest.mark.parametrize("version", recorded_bursts())
 
 
 def read(version: str, keep_every: int, folder: Path) -> ClusterHistory:
@@ -93,3 +101,42 @@ def test_refused_minutes_are_those_of_the_metadata_log(version: str, tmp_path: P
     assert truth["refused_partition_minutes"] > 5.0
     expected = pytest.approx(truth["refused_partition_minutes"], rel=0.1)
     assert refused.partition_minutes == expected
+
+
+@EVERY
+@EACH_BURSTS
+def test_a_broker_that_froze_or_was_cut_off_is_told_by_its_fencing(
+    version: str, keep_every: int, tmp_path: Path
+) -> None:
+    """All six every five seconds, by the broker's name where it did not answer; nothing false."""
+    history, result = history_of(version), read(version, keep_every, tmp_path)
+    judged = judge(history, result.outages, SCRAPE_S * keep_every + 15.0)
+    assert not judged.false_rows
+    assert not judged.misnamed
+    for kind in (Kind.CRASH, Kind.RESTART, Kind.TOGETHER, Kind.RACK):
+        assert judged.found[kind] == len(history.of(kind)), kind
+    truly_fenced = history.of(Kind.FENCED)
+    assert [true.brokers for true in truly_fenced] == [(2,), (4,), (5,), (3,), (1,), (2,)]
+    if keep_every > 1:
+        return
+    fenced = [row for row in result.outages if row.mechanism == Kind.FENCED.value]
+    named = [("broker-2:7071",), ("broker-4:7071",), ("broker-5:7071",), (), ("broker-1:7071",), ()]
+    assert [row.brokers for row in fenced] == named
+    late_s = 1.1 * SCRAPE_S
+    for row, true in zip(fenced, truly_fenced, strict=True):
+        assert row.end is not None
+        assert row.start.timestamp() == pytest.approx(true.start, abs=late_s)
+        assert row.end.timestamp() == pytest.approx(true.end, abs=late_s)
+
+
+@EACH_BURSTS
+def test_short_refusals_are_those_of_the_metadata_log(version: str, tmp_path: Path) -> None:
+    """Of 5 to 23 s, also while a broker is frozen: within a tenth, and what is said of it."""
+    refused, truth = read(version, 1, tmp_path).refused, truth_of(version)
+    assert refused is not None
+    assert refused.partition_minutes is not None
+    true = truth["refused_partition_minutes"]
+    assert 10.0 < true < 12.0
+    assert refused.partition_minutes == pytest.approx(true, rel=0.1)
+    assert refused.any_minutes == pytest.approx(truth["refused_minutes"], rel=0.1)
+    assert abs(refused.partition_minutes - true) < refused.partition_minutes_off < 0.15 * true

@@ -43,6 +43,8 @@ class Kind(Enum):
     QUORUM = "cluster.controller"
     DISK_FULL = "cluster.disk_full"
     ROLLOUT = "cluster.rollout"
+    FENCED = "broker fenced"
+    """No card has it: a broker that froze or was cut off, and whose process lived."""
 
 
 @dataclass(frozen=True)
@@ -92,8 +94,8 @@ class Act:
     Attributes
     ----------
     what : Kind or str
-        A kind; or "hard end", "overlap", "rolling", "prometheus down", "target missing",
-        "controller restart".
+        A kind; or "hard end", "overlap", "rolling", "cut off", "prometheus down",
+        "target missing", "controller restart".
     at : float
         Seconds after the start.
     brokers : tuple of int
@@ -218,6 +220,8 @@ class History:
         Broker, and from when to when its disk has no space.
     versions : list of (float, int, str)
         From when on a broker has which version.
+    frozen : list of Gap
+        When the process of a broker stood still.
     """
 
     world: World
@@ -231,6 +235,7 @@ class History:
     active_controllers: list[tuple[float, int]] = field(default_factory=list)
     disks_full: list[tuple[int, float, float]] = field(default_factory=list)
     versions: list[tuple[float, int, str]] = field(default_factory=list)
+    frozen: list[Gap] = field(default_factory=list)
 
     def of(self, kind: Kind) -> list[TrueOutage]:
         """Return the outages of a kind."""
@@ -475,16 +480,15 @@ class _Cluster:
             self._rollout(act, at)
         elif what is Kind.QUORUM:
             self._quorum(act, at)
+        elif what in (Kind.FENCED, "cut off"):
+            self._away(act, at)
         elif what == "prometheus down":
             self.history.gaps.append(Gap(None, at, at + act.seconds))
         elif what == "target missing":
             (broker,) = act.brokers
             self.history.gaps.append(Gap(f"broker-{broker}", at, at + act.seconds))
         elif what == "controller restart":
-            (controller,) = act.brokers
-            self._controller(controller, at, at + act.seconds)
-            if self.history.active_controllers[-1][1] == controller:
-                self._elect_controller(at + self.between(0.5, 2.0), {controller})
+            self._restarts_controller(act, at)
         else:
             raise ValueError(what)
 
@@ -584,6 +588,33 @@ class _Cluster:
         self._elect_controller(elected, set())
         self._add(Kind.QUORUM, (), at, elected)
 
+    def _away(self, act: Act, at: float) -> None:
+        """Freeze a broker's process, or cut it off from all but Prometheus."""
+        (broker,) = act.brokers
+        back = at + act.seconds
+        if act.what is Kind.FENCED:
+            self.history.frozen.append(Gap(f"broker-{broker}", at, back))
+        fenced = at + self.between(SESSION_S - 2.0, SESSION_S + 0.3)
+        serves = back + self.between(0.1, 1.0)
+
+        def unfence() -> None:
+            self.serving[broker], self.state[broker] = True, ACTIVE
+            self.caught_up[broker, 1:] = False
+
+        def joins() -> None:
+            self.caught_up[broker, :] = True
+
+        self.later(fenced, lambda: self._fence(broker))
+        self.later(serves, unfence)
+        self.later(serves + self.between(0.1, 3.0), joins)
+        self._add(Kind.FENCED, act.brokers, fenced, serves)
+
+    def _restarts_controller(self, act: Act, at: float) -> None:
+        (controller,) = act.brokers
+        self._controller(controller, at, at + act.seconds)
+        if self.history.active_controllers[-1][1] == controller:
+            self._elect_controller(at + self.between(0.5, 2.0), {controller})
+
     def _controller(self, controller: int, at: float, back: float) -> None:
         process = self.history.processes[f"controller-{controller}"][-1]
         process.end = process.stops = at
@@ -595,7 +626,9 @@ class _Cluster:
         self.history.active_controllers.append((at, chosen))
 
 
-SCRIPTS: tuple[Kind | str, ...] = (*Kind, "hard end", "overlap", "rolling")
+FENCES: tuple[Kind | str, ...] = (Kind.FENCED, "cut off")
+OF_CARDS = tuple(kind for kind in Kind if kind is not Kind.FENCED)
+SCRIPTS: tuple[Kind | str, ...] = (*OF_CARDS, "hard end", "overlap", "rolling")
 WATCHERS: tuple[str, ...] = ("prometheus down", "target missing", "controller restart")
 
 
@@ -638,6 +671,9 @@ def _drawn(world: World, rng: np.random.Generator, what: Kind | str, at: float) 
         struck = [broker for broker in sorted(brokers) if world.rack_of(broker) == rack]
     elif what is Kind.ROLLOUT:
         struck = list(range(1, int(rng.integers(2, world.brokers)) + 1))
+    elif what in (Kind.FENCED, "cut off"):
+        # What is fenced for less than a step is seen by luck.
+        struck, seconds = brokers[:1], float(np.exp(rng.uniform(*np.log([120.0, 900.0]))))
     elif what is Kind.QUORUM:
         # Elections take seconds; what is shorter than two minutes may be called one.
         seconds = float(np.exp(rng.uniform(*np.log([120.0, 1_500.0]))))

@@ -188,7 +188,8 @@ def _targets(
     for number, (since, until) in enumerate(_addresses(history, target, rng)):
         times = _scrapes(history, since, until, offset, scraping, rng)
         process = _of_intervals(times, [(p.answers, p.end) for p in processes])
-        missing = [(g.start, g.end) for g in history.gaps if g.target == target]
+        silent = sorted((*history.gaps, *history.frozen), key=lambda gap: gap.start)
+        missing = [(gap.start, gap.end) for gap in silent if gap.target == target]
         up = (process >= 0) & (_of_intervals(times, missing) < 0)
         beans = up & (
             _of_intervals(times, [(p.beans, min(p.stops, p.end)) for p in processes]) >= 0

@@ -25,6 +25,15 @@ _INSTANCE = re.compile(r'instance="([^"]*)"')
 
 def recorded_versions() -> list[str]:
     """Return the versions of which there are recordings."""
+    return [name for name in _recorded() if "-" not in name]
+
+
+def recorded_bursts() -> list[str]:
+    """Return the names of the recordings of short refusals, and of brokers that freeze."""
+    return [name for name in _recorded() if name.endswith("-bursts")]
+
+
+def _recorded() -> list[str]:
     return sorted(path.name.removesuffix(".json") for path in RECORDINGS.glob("*.json"))
 
 
@@ -78,7 +87,7 @@ def _instance(labels: str) -> str:
 def history_of(version: str) -> History:
     """Return the outages and gaps that really were."""
     truth = truth_of(version)
-    history = History(World(version=version), truth["ended"])
+    history = History(World(version=version.partition("-")[0]), truth["ended"])
     for number, act in enumerate(truth["acts"]):
         history.outages += _outage(truth, number, act)
         history.gaps += _gap(truth, act)
@@ -97,6 +106,10 @@ def _outage(truth: dict[str, Any], number: int, act: dict[str, Any]) -> list[Tru
     if act["act"] == "kill" and not brokers:
         end = min(time for time in truth["controller_elections"] if time > at)
         return [TrueOutage(Kind.QUORUM, (), at, end)]
+    if act["act"] in ("freeze", "cut off"):
+        start = next(f["at"] for f in truth["fencings"] if f["at"] > at and not f["serves"])
+        end = _serves_again(truth, brokers[0], at)
+        return [TrueOutage(Kind.FENCED, tuple(brokers), start, end)]
     if act["act"] not in ("kill", "stop"):
         return []
     end = max(_serves_again(truth, broker, at) for broker in brokers)

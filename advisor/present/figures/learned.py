@@ -14,7 +14,7 @@ from advisor.formatting import counted, significant
 from advisor.learning import Learned
 from advisor.learning.evidence import ClusterHistory, Outage
 from advisor.learning.fit import NumberRow
-from advisor.learning.metric_causes import BROKER_DOWN, DIED, OUT_OF_SYNC
+from advisor.learning.metric_causes import OF_BROKERS
 from advisor.present.card_text import range_in_words
 from advisor.present.figures import style
 from advisor.present.figures.chart import ShownFigure, axes_of_new_figure, shown_figure
@@ -105,7 +105,7 @@ def _broker_rows(outages: Sequence[Outage]) -> list[str]:
 
 def _is_of_broker(outage: Outage) -> bool:
     if outage.mechanism not in table():
-        return outage.mechanism in (BROKER_DOWN, DIED, OUT_OF_SYNC)
+        return outage.mechanism in OF_BROKERS
     return table()[outage.mechanism].scope is Scope.BROKER
 
 
