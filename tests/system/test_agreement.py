@@ -151,7 +151,7 @@ def _always_clean(work):
         ("_lose_page_cache", _do_nothing, ("3.9", 2, 1, "all", False)),
         ("_count_media_loss", _do_nothing, ("3.9", 2, 1, "all", False)),
         ("_remove_from_isr", _do_nothing, ("4.2", 2, 1, "all", False)),
-        ("elect_what_is_left", _do_nothing, ("3.9", 2, 1, "all", False)),
+        ("elect_most_complete", _do_nothing, ("3.9", 2, 1, "all", False)),
         ("_remembered_conditions", _always_clean, ("4.2", 2, 2, "all", False)),
     ],
 )
