@@ -235,6 +235,7 @@ class _Counts:
                 "them by hand."
             )
         self._note_overlaps()
+        self._note_fenced()
 
     def _enter(self, name: str, seconds: float, untold: dict[int, list[str]]) -> None:
         """Count a mechanism, if nearly all events that may have been of it are told."""
@@ -291,6 +292,14 @@ class _Counts:
             self.notes.append(
                 f"{counted(overlaps, 'restart')} of {len(own)} began before the broker before was "
                 f"back in sync: that is what {restart} has a number for, {_overlap_key()}."
+            )
+
+    def _note_fenced(self) -> None:
+        number = sum(event.name == FENCED for event in self.events)
+        if number:
+            self.notes.append(
+                f"{counted(number, 'time')} brokers were fenced while their processes lived, "
+                "frozen or cut off: no card has a number for that, and it counts as nothing."
             )
 
     def _stops_are_seen(self) -> bool:

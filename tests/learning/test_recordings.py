@@ -122,6 +122,7 @@ def test_a_broker_that_froze_or_was_cut_off_is_told_by_its_fencing(
     fenced = [row for row in result.outages if row.mechanism == Kind.FENCED.value]
     named = [("broker-2:7071",), ("broker-4:7071",), ("broker-5:7071",), (), ("broker-1:7071",), ()]
     assert [row.brokers for row in fenced] == named
+    assert any(note.startswith("6 times brokers were fenced") for note in result.notes)
     late_s = 1.1 * SCRAPE_S
     for row, true in zip(fenced, truly_fenced, strict=True):
         assert row.end is not None
