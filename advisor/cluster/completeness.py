@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import combinations
 
 from advisor.cluster.topic import Topic
 from advisor.formatting import counted
@@ -12,7 +11,7 @@ from advisor.formatting import counted
 DESCRIBE = "kafka-topics.sh --bootstrap-server HOST:9092 --describe"
 """What shows all of a cluster, and what to run in place of a text that has no replicas."""
 
-_COMMAND = re.compile(r"\S*kafka-topics[^\n]{1,1000}")
+_COMMAND = re.compile(r"kafka-topics[^\n]{1,1000}")
 _ADDRESS = re.compile(r"--(?:bootstrap-server|zookeeper)[ =]+([\w.:/,-]+)")
 _REPLICAS = re.compile(r"(?<!\S)Replicas:\s*([\d,]+)", re.IGNORECASE)
 _LABELLED = re.compile(r"(?<!\S)(?:Topic|PartitionCount|Isr|Elr):", re.IGNORECASE)
@@ -54,15 +53,16 @@ def part_shown(
 def clusters_shown(text: str, brokers_of_topics: Sequence[set[int]]) -> str:
     """Say that a text may have topics of two clusters; "" if nothing speaks for it.
 
-    Commands in it name addresses without a host in common, or no topic has replicas on brokers both
+    A command in it names no host that the first one names, or no topic has replicas on brokers both
     before and after a line that somebody else than the tool wrote.
     """
-    for first, other in combinations(dict.fromkeys(_addresses(text)), 2):
+    first, *others = dict.fromkeys(_addresses(text)) or [frozenset()]
+    for other in others:
         if not first & other:
-            names = " and ".join(",".join(sorted(each)) for each in (first, other))
+            names = " and ".join(",".join(sorted(brokers)) for brokers in (first, other))
             return _TWO_CLUSTERS.format(f"its commands name {names}")
-    if _split(brokers_of_topics) and (found := _split(_by_heading(text))):
-        before, after = (", ".join(map(str, sorted(brokers)[:3])) for brokers in found)
+    if _split(brokers_of_topics) and (sides := _split(_by_heading(text))):
+        before, after = (", ".join(map(str, sorted(brokers)[:3])) for brokers in sides)
         return _TWO_CLUSTERS.format(f"no topic is on brokers of both {before} and {after}")
     return ""
 

@@ -144,7 +144,7 @@ def history_of(samples: Samples, name: str) -> ClusterHistory:
     counts = _Counts(samples, watches, events)
     counts.count_events()
     lost = counts.count_quorum_losses(name)
-    refused = refused_writes(samples, _is_known(samples, watches, events))
+    refused = refused_writes(samples, _all_watched(samples, watches, events))
     if not counts.seen and refused is None:
         counts.notes.append("Nothing that a card holds is proved by these metrics.")
     outages = [*(_outage(event, name) for event in events), *lost]
@@ -165,19 +165,19 @@ def history_of(samples: Samples, name: str) -> ClusterHistory:
     )
 
 
-def _is_known(
+def _all_watched(
     samples: Samples, watches: Mapping[str, Watch], events: Sequence[Event]
 ) -> np.ndarray:
     """When every broker was watched, or fenced: then it leads nothing of which it could tell."""
-    known = {broker: watched.seen.copy() for broker, watched in watches.items()}
+    is_watched = {broker: watched.seen.copy() for broker, watched in watches.items()}
     # A fencing is seen up to a scrape late.
     late = samples.step_seconds + samples.blur
     for event in events:
         if event.name == FENCED and event.end is not None:
             is_in = (samples.times >= event.start - late) & (samples.times < event.end)
             for broker in event.brokers:
-                known[broker] |= is_in
-    every: np.ndarray = np.logical_and.reduce(list(known.values()))
+                is_watched[broker] |= is_in
+    every: np.ndarray = np.logical_and.reduce(list(is_watched.values()))
     return every
 
 

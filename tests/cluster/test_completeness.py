@@ -6,6 +6,7 @@ import pytest
 
 from advisor.advice import audit
 from advisor.cluster import load_cluster
+from advisor.cluster.completeness import clusters_shown
 from advisor.errors import InputError
 from advisor.reliability.failures.failure_model import FailureModel
 from read_cluster import findings_of_topic
@@ -191,3 +192,14 @@ def test_a_setting_in_other_letters_is_said_and_not_applied():
     )
     plain = load_cluster(WHOLE.replace("=2", "=2,Owner=x,segment.Bytes=1"))
     assert not any("not applied" in remark for remark in plain.remarks)
+
+
+def test_a_long_text_is_looked_through_once_for_clusters():
+    """A word of millions of letters, and commands of many addresses, each looked at once."""
+    assert clusters_shown("--describe " + "k" * 3_000_000, []) == ""
+    command = "kafka-topics.sh --bootstrap-server a:9092,b{}:9092 --describe\n"
+    text = "".join(map(command.format, range(30_000)))
+    assert clusters_shown(text, []) == ""
+    assert "name a:9092,b0:9092 and c:9092" in clusters_shown(
+        text + "kafka-topics.sh --bootstrap-server c:9092 --describe\n", []
+    )

@@ -32,7 +32,7 @@ _ATTRIBUTE = re.compile(
 _CONFIG = re.compile(r"^\s*config(?:uration)?\s*=?\s*\{([^{}]*)\}", re.MULTILINE)
 _COMPUTED = re.compile(r"^\s*(for_each|count|dynamic)\b", re.MULTILINE)
 _USER_CONFIG = re.compile(r"\bkafka_user_config\s*\{")
-_OPTIONS = re.compile(r"^\s*kafka\s*\{", re.MULTILINE)
+_OPTIONS = re.compile(r"^[ \t]*kafka\s*\{", re.MULTILINE)
 _FOLLOWED = ("min.insync.replicas", "unclean.leader.election.enable")
 _LONGEST_BLOCK = 20_000
 
@@ -123,8 +123,8 @@ def _service(options: Mapping[str, Any], version: str | None) -> tuple[dict[str,
 
 def _plain_literals(body: str) -> dict[str, str]:
     """Return the attributes of a block that are written out."""
-    found = ((key, value.strip('"')) for key, value in _ATTRIBUTE.findall(body))
-    return {key: value for key, value in found if re.fullmatch(r"[\w.-]+", value)}
+    attributes = ((key, value.strip('"')) for key, value in _ATTRIBUTE.findall(body))
+    return {key: value for key, value in attributes if re.fullmatch(r"[\w.-]+", value)}
 
 
 def _json(text: str, source: str) -> Any:
